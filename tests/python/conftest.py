@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Callable
 
@@ -161,6 +161,15 @@ def compressed(path: Path) -> Path:
     target = path.with_name(path.name + ".gz")
     target.write_bytes(gzip.compress(path.read_bytes()))
     return target
+
+
+def rest_of(terminal: int) -> str:
+    """What is left to read of programs that have ended: it comes in parts, and behind the last there is an error."""
+    read = b""
+    with suppress(OSError):
+        while part := os.read(terminal, 1 << 16):
+            read += part
+    return read.decode(errors="replace")
 
 
 def names(folder: Path) -> list[str]:

@@ -179,14 +179,14 @@ def wait_in_line(ctx: lw.flow.Context, n: int, call: Future[None]) -> None:
 
 
 def test_the_deadline_is_of_each_turn() -> None:
-    with lw.flow.Context("cpu:1", timeout=0.5) as ctx:
+    with lw.flow.Context("cpu:1", timeout=3) as ctx:
 
         def collective() -> None:
             with ctx._turn():
-                time.sleep(0.3)
+                time.sleep(1.2)
 
         with ThreadPoolExecutor(4) as threads:
-            for call in [threads.submit(collective) for _ in range(4)]:  # the last one waits for 0.9 s
+            for call in [threads.submit(collective) for _ in range(4)]:  # the last one waits for 3.6 s
                 call.result()
 
 

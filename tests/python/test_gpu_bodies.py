@@ -15,6 +15,7 @@ import laneway as lw
 import numpy as np
 import pytest
 from conftest import GPUS
+from gates import Gate
 from laneway import _core, cuda_toolkit, gpu_bodies, standard_headers
 from laneway.compiled_files import kept, whole_content
 from laneway.cuda_toolkit import Toolkit, toolkit
@@ -286,17 +287,11 @@ def test_a_process_that_takes_anothers_place_gets_the_bodies() -> None:
         assert core._process.linked is core._linked
 
 
-NAP = """
-#include <chrono>
-#include <thread>
-int nap(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); return milliseconds; }
-"""
-
-
-def given_nap(pool: lw.TaskPool, milliseconds: int) -> Any:
-    future = pool.submit(lw.TaskBody(NAP), milliseconds)
-    while not future.running():
-        time.sleep(0.01)
+def given_at(gate: Gate, pool: lw.TaskPool) -> Any:
+    """A task that a device has until the gate opens."""
+    (future,) = gate.hold(pool)
+    while not (future.running() or future.done()):
+        time.sleep(0.01)  # between two looks
     return future
 
 
@@ -319,11 +314,13 @@ def test_a_take_over_gives_up_for_long_tasks() -> None:
         thread = threading.Thread(target=others)
         thread.start()
         try:
-            long = given_nap(pool, 4400)
-            with pytest.raises(lw.TimeoutError, match=r"devices are not done with their tasks after 2 s"):
-                core.link({square.address: 0}, {90: b"code"})
-            assert not long.done()
-            assert long.result() == 4400
+            with Gate() as gate:
+                long = given_at(gate, pool)
+                with pytest.raises(lw.TimeoutError, match=r"devices are not done with their tasks after 2 s"):
+                    core.link({square.address: 0}, {90: b"code"})
+                time.sleep(2.4)  # so the task takes longer than two deadlines
+                assert not long.done()
+            assert long.result() == 1
             core.link({square.address: 0}, {90: b"code"})
         finally:
             stop.set()
@@ -344,33 +341,39 @@ def test_a_worker_answers_while_it_links() -> None:
                 refusals.append(error)
 
         def linking() -> threading.Thread:
+            """What the worker is told and asked from now on comes behind the order to link."""
+            before = core._linked
             thread = threading.Thread(target=link)
             thread.start()
-            time.sleep(0.1)
-            assert thread.is_alive()
+            while thread.is_alive() and (core._linked is before or core._process.linked is not core._linked):
+                time.sleep(0.001)  # between two looks
+            thread.join(0.1)
+            assert thread.is_alive(), "it waits for the task that the device has"
             return thread
 
-        long = given_nap(pool, 700)
-        thread = linking()
-        waiting, later = pool.submit(square, 3.0), pool.submit("adder", 1.0, 1.0, 10)
-        assert later.cancel()
-        assert long.running()
+        with Gate() as gate:
+            long = given_at(gate, pool)
+            thread = linking()
+            waiting, later = pool.submit(square, 3.0), pool.submit("adder", 1.0, 1.0, 10)
+            assert later.cancel()
+            assert long.running()
         thread.join()
         assert waiting.result() == 9
         assert not refusals
 
         core.link({}, {90: b"other code"})
         before = core._linked
-        long = given_nap(pool, 500)
-        thread = linking()
-        os.kill(core._process.process.pid, signal.SIGKILL)
-        thread.join()
-        (refusal,) = refusals
-        assert isinstance(refusal, lw.TaskWorkerDied)
-        assert "before its GPUs had the body" in str(refusal)
-        assert core._linked is before
+        with Gate() as gate:
+            long = given_at(gate, pool)
+            thread = linking()
+            os.kill(core._process.process.pid, signal.SIGKILL)
+            thread.join()
+            (refusal,) = refusals
+            assert isinstance(refusal, lw.TaskWorkerDied)
+            assert "before its GPUs had the body" in str(refusal)
+            assert core._linked is before
         assert pool.submit(square, 5.0).result() == 25
-        assert long.result() == 500, "in the process that took the other's place"
+        assert long.result() == 1, "in the process that took the other's place"
 
 
 on_gpus = pytest.mark.skipif(not GPUS, reason="no GPU")

@@ -39,7 +39,8 @@ PARTS = (
 )
 LEFT_OUT = (
     "test_resource",  # asks which of Parsl's executors this is
-    "test_walltime_longer",  # a race of 0.05 s of sleep and a new shell against 0.2 s
+    "test_apptimeout",  # a race of 0.05 s of sleep and a new shell against 0.01 s, and against 0.2 s
+    "test_timeout",  # a race of a call against 0.005 s; it asks no executor
     "test_docs_1",  # this and the next two: from a server
     "test_staging_ftp",
     "test_staging_https",

@@ -188,7 +188,7 @@ def test_each_result_comes_once_however_often_processes_end(square: lw.TaskBody)
 
 
 def test_a_process_that_says_nothing_is_replaced(square: lw.TaskBody) -> None:
-    with lw.TaskPool("cpu:1", timeout=0.5, isolate=True) as pool:
+    with lw.TaskPool("cpu:1", timeout=2, isolate=True) as pool:
         assert pool.submit(square, 2).result() == 4
         os.kill(worker_of(pool), signal.SIGSTOP)
         assert pool.submit(square, 3).result(60) == 9
@@ -308,8 +308,8 @@ def test_an_interrupt_ends_the_process_of_a_body_that_never_returns() -> None:
     future = pool.submit(never, 1)
     wait_for(future.running)  # type: ignore[arg-type]
     timer = threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT])
-    timer.start()
     with pytest.raises(KeyboardInterrupt), pool:
+        timer.start()
         future.result(60)
     assert not lives(worker)
     with pytest.raises(lw.TaskError, match="the pool was ended before the task was done"):

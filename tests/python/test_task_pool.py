@@ -312,7 +312,7 @@ def test_late_tasks_are_told(pool: lw.TaskPool, square: lw.TaskBody) -> None:
 
 def test_a_pool_whose_devices_stand_still_fails(square: lw.TaskBody, isolate: bool) -> None:
     gate = Gate()
-    pool = lw.TaskPool("cpu:1", timeout=0.3, isolate=isolate)
+    pool = lw.TaskPool("cpu:1", timeout=2, isolate=isolate)
     held, behind = gate.hold(pool), pool.submit(square, 1, after=gate.hold(pool))
     for future in (*held, behind):
         assert isinstance(future.exception(timeout=60), lw.Error)

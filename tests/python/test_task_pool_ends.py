@@ -47,8 +47,14 @@ def test_shutdown_that_cancels(square: lw.TaskBody, isolate: bool) -> None:
     with Gate() as gate:
         pool = lw.TaskPool("cpu:1", host_threads=1, isolate=isolate)
         waiting = gate.fill(pool)
-        release = threading.Event()
-        host = [pool.submit(release.wait, 60) for _ in range(3)]
+        taken, release = threading.Event(), threading.Event()
+
+        def hold() -> bool:
+            taken.set()
+            return release.wait(60)
+
+        host = [pool.submit(hold) for _ in range(3)]
+        assert taken.wait(60)
         others = [pool.submit(square, 1), pool.submit_many(square, [1.0]), pool.submit(square, 2, after=host)]
         pool.shutdown(wait=False, cancel_futures=True)
         assert all(future.cancelled() for future in (*others, *host[1:]) if future.done() or future.cancelled())
@@ -300,6 +306,33 @@ threading.Timer(0.1, event.set).start()
     assert (done.returncode, done.stdout, done.stderr) == (0, "9.0\n", "")
 
 
+def test_batches_that_wait_for_memory_are_not_yet_submitted(isolate: bool) -> None:
+    """Who cancels all ends what has been submitted, and the batch that waits is refused or done, not both."""
+    text = """
+import numpy as np
+numbers = np.full(40000, 40000, np.uint64)
+pool = lw.TaskPool("cpu:1", batch_bytes=2**20, isolate=ISOLATE)
+first = pool.submit_many("spin", numbers)
+ends = []
+def wait():
+    try:
+        ends.append(pool.submit_many("spin", numbers))
+    except lw.Error as error:
+        ends.append(error)
+waits = threading.Thread(target=wait)
+waits.start()
+time.sleep(0.3)
+pool.shutdown(cancel_futures=True)
+waits.join(60)
+assert len(ends) == 1 and not waits.is_alive()
+statistics = pool.statistics
+assert statistics.submitted == statistics.done, statistics
+print("ended")
+"""
+    done = run_script(text.replace("ISOLATE", str(isolate)), 120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
+
+
 FORKED = """
 pool = lw.TaskPool("cpu:2", isolate=ISOLATE)
 held = pool.submit("spin", 3 * 10**8)
@@ -315,7 +348,9 @@ if child == 0:
             said.append(str(error))
     words = f"the pool belongs to process {os.getppid()}, which this one was forked from: open a pool here"
     assert said == [words] * 5, said
+    assert not held.cancel() and not held.running()
     pool.shutdown()
+    pool.__exit__(SystemExit, None, None)
     with lw.TaskPool("cpu:1") as own:
         assert own.submit(square, 3).result() == 9
     del pool

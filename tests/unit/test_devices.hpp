@@ -111,7 +111,7 @@ inline options options_of(const std::string& devices, std::uint64_t round) {
     o.gpu_blocks = 2 + static_cast<int>(round % 3);
     o.chunk_bytes = std::size_t{16} << round % 3;
     o.ring_slots = 1 + static_cast<std::uint32_t>(round / 3 % 2);
-    o.timeout_seconds = is_checked(devices) ? 1 : 20;  // the checked mode's seconds are ten million steps
+    o.timeout_seconds = is_checked(devices) ? 1 : 60;  // the checked mode's seconds are ten million steps
     return o;
 }
 

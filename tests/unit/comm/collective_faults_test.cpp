@@ -51,7 +51,7 @@ void expect_that_it_works(collectives_job& job) {
 options job_options(const std::string& devices, std::uint64_t round = 4, bool late = false) {
     options o = options_of(devices, round);
     o.cpu_threads = 2;
-    if (late) o.timeout_seconds = is_checked(devices) ? 0.1 : 0.5;
+    if (late) o.timeout_seconds = is_checked(devices) ? 0.1 : 1;
     return o;
 }
 

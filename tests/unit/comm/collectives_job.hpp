@@ -8,6 +8,7 @@
 #include "laneway/comm/collective/collectives.hpp"
 #include "laneway/comm/collective/collectives_memory.hpp"
 #include "laneway/comm/roles.hpp"
+#include "laneway/simt/wait.hpp"
 #include "unit/test_devices.hpp"
 
 namespace laneway::test {
@@ -20,7 +21,7 @@ LANEWAY_FN void watch_run(Ctx& ctx) {
     if (ctx.load(env.host_stop, order::relaxed, scope::system) != 0) {
         ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
     }
-    if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) {
+    if (ctx.now_ns() > ctx.deadline_ns() + time_for_cause_ns<Ctx>(env.timeout_ns)) {
         (void)fail(ctx, status::timeout, operation::run_to_end);
     }
 }

@@ -102,7 +102,7 @@ TEST_P(idle_calls_test, LoopsThatFindNothingToWaitForEndAtTheDeadline) {
     const auto mailbox = rt.one_sided<std::uint32_t>(swallow{});
     for (int what = 0; what <= static_cast<int>(idle_call::post); ++what) {
         try {
-            rt.run(call_for_ever{static_cast<idle_call>(what), word.ref()}, mailbox);
+            run_past_set_up([&] { rt.run(call_for_ever{static_cast<idle_call>(what), word.ref()}, mailbox); });
             ADD_FAILURE() << "the run ended as if nothing had happened";
         } catch (const timeout_error& e) {
             contains(e.what(), "deadline passed while waiting");
@@ -111,7 +111,7 @@ TEST_P(idle_calls_test, LoopsThatFindNothingToWaitForEndAtTheDeadline) {
             FAIL() << "call " << what - 1 << " left the machine unusable: " << e.what();
         }
     }
-    EXPECT_NO_THROW(rt.run(post_to{0, 1}, mailbox));
+    EXPECT_NO_THROW(run_past_set_up([&] { rt.run(post_to{0, 1}, mailbox); }));
 }
 
 /// Posts to the host now and then, so that its queue is never full.
@@ -134,12 +134,12 @@ TEST(host_posts_test, PostsToTheHostThatNeverWaitEndSoonAfterTheDeadline) {
     const auto calls = rt.host_calls<std::uint32_t>("look", [](std::uint32_t) {});
     const auto mailbox = rt.mailbox<std::uint32_t>(swallow{});
     try {
-        rt.run(post_to_host_for_ever{calls.ref()}, mailbox);
+        run_past_set_up([&] { rt.run(post_to_host_for_ever{calls.ref()}, mailbox); });
         ADD_FAILURE() << "the run ended as if nothing had happened";
     } catch (const timeout_error& e) {
         contains(e.what(), "queue to the host: ticket ");
     }
-    EXPECT_NO_THROW(rt.run(post_to{1, 1}, mailbox)) << "the machine was left behind";
+    EXPECT_NO_THROW(run_past_set_up([&] { rt.run(post_to{1, 1}, mailbox); })) << "the machine was left behind";
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, idle_calls_test, testing::Values("cpu:1", "cpu:2", "cpu:4", "checked:1", "checked:2"),

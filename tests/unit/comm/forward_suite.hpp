@@ -178,7 +178,7 @@ TEST_P(forward_test, LongChainsWithLeavesNeedLittleRoom) {
 
 TEST_P(forward_test, AnEndlessChainEndsAtTheDeadline) {
     options o = options_of(GetParam(), 1);
-    o.timeout_seconds = is_checked(GetParam()) ? 0.1 : 1;
+    o.timeout_seconds = is_checked(GetParam()) ? 0.1 : 2;
     runtime rt(o);
     const auto counts = rt.allocate<std::uint64_t>(2);
     const auto mailbox = rt.mailbox<echo, leaf>(serve_echo{counts.ref()}, count_leaf{counts.ref()});

@@ -204,14 +204,14 @@ TEST_P(host_calls_test, TheOriginalExceptionIsNested) {
 
 TEST_P(host_calls_test, ADeafHostIsNamed) {
     options o = options_of(GetParam(), 0);
-    o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.2;
+    o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 2;
     o.fault = injected_fault::deaf_host;
     o.host_slots = 4;
     runtime rt(o);
     const auto calls = rt.host_calls<host_question, reply>("echo", reply_to);
     std::string what = failure_of<timeout_error>(rt, {calls.ref(), true});
     says(what, "PE 0 ");
-    const std::string deadline = is_checked(GetParam()) ? "; the deadline is 0.02 s" : "; the deadline is 0.2 s";
+    const std::string deadline = is_checked(GetParam()) ? "; the deadline is 0.02 s" : "; the deadline is 2 s";
     says(what, "deadline passed while waiting for a host function's answer: ticket 0" + deadline);
     says(what, "; host calls 'echo': 1 posted, 0 served");
     what = failure_of<timeout_error>(rt, {calls.ref(), false, 100});

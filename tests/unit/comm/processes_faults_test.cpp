@@ -139,7 +139,7 @@ TEST(processes_faults_test, WhatALaneThrowsIsToldInAll) {
 TEST(processes_faults_test, ADeadlineIsToldInAll) {
     in_processes_that_pass(2, [](const job_link& job) {
         options o = options_in(job);
-        o.timeout_seconds = 0.2;
+        o.timeout_seconds = 2;  // in which both processes must have set up
         o.fault = injected_fault::deaf_server;
         o.fault_pe = 1;
         runtime rt(o);
@@ -152,7 +152,7 @@ TEST(processes_faults_test, ADeadlineIsToldInAll) {
 TEST(processes_faults_test, WhatOneProcessLeavesBehindAbandonsTheDevicesOfAll) {
     in_processes_that_pass(2, [](const job_link& job) {
         options o = options_in(job);
-        o.timeout_seconds = 0.5;
+        o.timeout_seconds = 2;
         runtime rt(o);
         EXPECT_THROW((void)run_one(rt, deed::never_end), error);
         const std::string told = refusal_of<usage_error>([&] { (void)run_one(rt, deed::nothing); });

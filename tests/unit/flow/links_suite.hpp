@@ -399,21 +399,24 @@ TEST_P(links_test, AFunctionThatThrowsEndsAllWaits) {
 /// Does not look at its deadline.
 struct endless_body {
     const std::atomic<bool>* over;
+    std::atomic<bool>* inside;
 
     template <class Ctx>
     void operator()(Ctx&) const {
+        *inside = true;
         while (!*over) std::this_thread::yield();
     }
 };
 
 TEST_P(links_test, WhatDoesNotEndKeepsTheMemoryOfItsDevices) {
-    std::atomic<bool> over = false;  // outlives the kernel
+    std::atomic<bool> over = false, inside = false;  // outlive the kernel
     options o = dataflow_options(GetParam(), 0);
     o.cpu_threads = 1;
     o.timeout_seconds = 0.1;
     flow::context ctx(o);
     device_stream stream = ctx.make_stream(ctx.devices()[0], "endless");
-    stream.run(endless_body{&over});
+    stream.run(endless_body{&over, &inside});
+    while (!inside) std::this_thread::yield();
     EXPECT_THROW(ctx.wait(stream.record()), timeout_error);
     EXPECT_TRUE(ctx.core()->devices.front()->abandoned());
     EXPECT_TRUE(ctx.core()->devices.back()->abandoned()) << "the kernel may use memory of the host";

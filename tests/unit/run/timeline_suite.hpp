@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <vector>
 
 #include "laneway/runtime.hpp"
 #include "unit/sums.hpp"
@@ -149,14 +151,8 @@ TEST_P(timeline_runs, SumsAreThoseOfTheReports) {
     });
 }
 
-TEST_P(timeline_runs, ALastingWaitIsWrittenDown) {
-    options o = recorded(options_of(GetParam(), 2));
-    runtime rt(o);
-    if (rt.n_pes() < 2) return;
-    // Threads may get a core late where there are more of them than cores.
-    const std::uint64_t late_ns = GetParam().starts_with("cpu") ? 300'000'000 : 20'000'000;
-    (void)rt.run(come_late{late_ns}, rt.mailbox<word>(add_word{rt.allocate<std::uint64_t>(1).ref()}));
-    const run_record run = o.timeline->runs().back();
+/// The longest wait at a barrier that PE 0 has written down; 0: none.
+std::uint64_t longest_at_barrier_ns(const run_record& run) {
     std::uint64_t longest_ns = 0;
     for (const timeline_wait& wait : run.pes[0].waits) {
         EXPECT_GE(wait.end_ns, wait.start_ns);
@@ -166,7 +162,24 @@ TEST_P(timeline_runs, ALastingWaitIsWrittenDown) {
             longest_ns = std::max(longest_ns, wait.end_ns - wait.start_ns);
         }
     }
-    EXPECT_GT(longest_ns, 0u) << run.pes[0].waits.size() << " waits";
+    return longest_ns;
+}
+
+TEST_P(timeline_runs, ALastingWaitIsWrittenDown) {
+    options o = recorded(options_of(GetParam(), 2));
+    runtime rt(o);
+    if (rt.n_pes() < 2) return;
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    const auto box = rt.mailbox<word>(add_word{sum.ref()});
+    // Where there are more threads than cores, one that waits may seldom have a core to look: then it waits longer.
+    std::vector<std::uint64_t> tries = {20'000'000};
+    if (GetParam().starts_with("cpu")) tries = {300'000'000, 1'000'000'000, 3'000'000'000};
+    std::uint64_t longest_ns = 0;
+    for (std::size_t i = 0; i < tries.size() && longest_ns == 0; ++i) {
+        (void)rt.run(come_late{tries[i]}, box);
+        longest_ns = longest_at_barrier_ns(o.timeline->runs().back());
+    }
+    EXPECT_GT(longest_ns, 0u) << o.timeline->runs().back().pes[0].waits.size() << " waits";
 }
 
 TEST_P(timeline_runs, ARunThatFailsTellsWhatItWaitedFor) {

@@ -120,29 +120,54 @@ private:
     }
 };
 
+/// Runs in which the last PE does something wrong.
+class wrong_transfers {
+public:
+    wrong_transfers(const std::string& devices, double seconds) : rt_(job(devices, seconds)) {}
+
+    void run(wrong_transfer what) {
+        rt_.run(transfer_wrongly{what, words_.ref(), indices_.ref(), arrived_.ref()}, moves_);
+    }
+    template <class Error>
+    std::string told_of(wrong_transfer what) {
+        return thrown<Error>([&] { run(what); });
+    }
+    void expect_that_nothing_is_left() {
+        EXPECT_EQ(arrived_.copy_out(0)[0], 0u) << "what has not been moved is told of";
+        EXPECT_NO_THROW(rt_.run(post_nothing{}, moves_));
+        EXPECT_EQ(moves_.statistics().transfers, 0u);
+    }
+    [[nodiscard]] int n_pes() const { return rt_.n_pes(); }
+    [[nodiscard]] std::string last() const { return "PE " + std::to_string(n_pes() - 1); }
+
+private:
+    [[nodiscard]] static options job(const std::string& devices, double seconds) {
+        options o = options_of(devices, 0);
+        o.cpu_threads = 2;
+        o.checked_warps = 3;
+        o.timeout_seconds = is_checked(devices) ? 0.02 : seconds;
+        return o;
+    }
+
+    runtime rt_;
+    symmetric_array<std::uint32_t> words_ = rt_.allocate<std::uint32_t>(64);
+    symmetric_array<std::uint32_t> indices_ = rt_.allocate<std::uint32_t>(4);
+    symmetric_array<std::uint64_t> arrived_ = rt_.allocate<std::uint64_t>(1);
+    transfers moves_{rt_.machine()};
+};
+
 TEST_P(transfers_test, WhatCannotBeIsNamed) {
-    options o = options_of(GetParam(), 0);
-    o.cpu_threads = 2;
-    o.checked_warps = 3;
-    o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.1;
-    runtime rt(o);
-    const auto words = rt.allocate<std::uint32_t>(64), indices = rt.allocate<std::uint32_t>(4);
-    const auto arrived = rt.allocate<std::uint64_t>(1);
-    transfers moves(rt.machine());
-    const auto run = [&](wrong_transfer what) {
-        rt.run(transfer_wrongly{what, words.ref(), indices.ref(), arrived.ref()}, moves);
-    };
-    const auto told_of = [&](wrong_transfer what) { return thrown<device_fault>([&] { run(what); }); };
-    const std::string last = "PE " + std::to_string(rt.n_pes() - 1);
+    wrong_transfers all(GetParam(), 20);
+    const auto told_of = [&](wrong_transfer what) { return all.told_of<device_fault>(what); };
     const std::string bad = "an address outside symmetric memory while posting a transfer to ";
     says_so(told_of(wrong_transfer::pe),
-            "no such PE while posting a transfer to PE " + std::to_string(rt.n_pes() + 2) + ": the job has");
+            "no such PE while posting a transfer to PE " + std::to_string(all.n_pes() + 2) + ": the job has");
     says_so(told_of(wrong_transfer::address), bad + "PE 0: element 64, where there are 0 to 63");
     says_so(told_of(wrong_transfer::last_row), bad + "PE 0: element 68, where there are 0 to 63");
     says_so(told_of(wrong_transfer::huge), bad + "PE 0: element 64, where there are 0 to 63");
     says_so(told_of(wrong_transfer::pitch),
             "rows that overlap while posting a transfer to PE 0: 8 bytes from row to row, and a row has 12");
-    says_so(told_of(wrong_transfer::list), bad + last + ": element 4, where there are 0 to 3");
+    says_so(told_of(wrong_transfer::list), bad + all.last() + ": element 4, where there are 0 to 3");
     says_so(told_of(wrong_transfer::word), bad + "PE 0: element 3, where there are 0 to 0");
     says_so(told_of(wrong_transfer::key),
             "no such index while using a key of transfers: key 64, where there are 0 to 63");
@@ -150,25 +175,29 @@ TEST_P(transfers_test, WhatCannotBeIsNamed) {
             "no such index while carrying out a transfer with PE 0: index 7, where there are 0 to 5");
     says_so(told_of(wrong_transfer::large_index),
             "no such index while carrying out a transfer with PE 0: index 7, where there are 0 to 2");
-    EXPECT_EQ(arrived.copy_out(0)[0], 0u) << "what has not been moved is told of";
     says_so(told_of(wrong_transfer::no_word), bad + "PE 0");
     const std::string meet = "rows that overlap while posting a transfer to PE 0: ";
     says_so(told_of(wrong_transfer::overlap), meet + "16 bytes from row to row, and a row has 32");
     says_so(told_of(wrong_transfer::rows_that_meet), meet + "8 bytes from row to row, and a row has 16");
-    EXPECT_NO_THROW(run(wrong_transfer::rows_between));
+    EXPECT_NO_THROW(all.run(wrong_transfer::rows_between));
     says_so(told_of(wrong_transfer::no_tested_event), "no such index while waiting for a transfer: transfer");
     says_so(told_of(wrong_transfer::no_event), "no such index while waiting for a transfer: transfer");
-    const auto waited_for = [&](wrong_transfer what) { return thrown<timeout_error>([&] { run(what); }); };
-    says_so(waited_for(wrong_transfer::never),
-            "deadline passed while waiting for a transfer of " + last + ": transfer 5; the deadline is");
-    says_so(waited_for(wrong_transfer::never), "; transfers: 0 posted, 0 done");
-    says_so(waited_for(wrong_transfer::signal), "deadline passed while waiting for a signal on " + last + ": value 3");
     says_so(told_of(wrong_transfer::uneven_pe), "was never posted: only 1 working warp came to it");
+    all.expect_that_nothing_is_left();
+}
+
+TEST_P(transfers_test, WhatNeverComesIsNamedAtTheDeadline) {
+    wrong_transfers all(GetParam(), 1);
+    const auto told_of = [&](wrong_transfer what) { return all.told_of<timeout_error>(what); };
+    const std::string never = told_of(wrong_transfer::never);
+    says_so(never, "deadline passed while waiting for a transfer of " + all.last() + ": transfer 5; the deadline is");
+    says_so(never, "; transfers: 0 posted, 0 done");
+    says_so(told_of(wrong_transfer::signal),
+            "deadline passed while waiting for a signal on " + all.last() + ": value 3");
     if (is_checked(GetParam())) {
-        says_so(waited_for(wrong_transfer::uneven_block), "deadline passed while posting a transfer: transfer 1");
+        says_so(told_of(wrong_transfer::uneven_block), "deadline passed while posting a transfer: transfer 1");
     }
-    EXPECT_NO_THROW(rt.run(post_nothing{}, moves));  // nothing is left of that
-    EXPECT_EQ(moves.statistics().transfers, 0u);
+    all.expect_that_nothing_is_left();
 }
 
 TEST_P(transfers_test, OptionsThatCannotBeAreRefused) {

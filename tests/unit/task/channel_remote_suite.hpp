@@ -333,7 +333,7 @@ TEST_P(channel_remote_test, MistakesAreNamed) {
 }
 
 TEST_P(channel_remote_test, WhoWaitsForeverIsNamedWithWhatIsFull) {
-    runtime rt(one_round(is_checked(GetParam()) ? 0.02 : 0.3));
+    runtime rt(one_round(is_checked(GetParam()) ? 0.02 : 2));
     const auto sum = rt.allocate<std::uint64_t>(1);
     channel_graph graph(rt, {.rooms = 2});
     const auto from = graph.channel<std::uint32_t>(64);
