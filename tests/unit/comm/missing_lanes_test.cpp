@@ -104,7 +104,7 @@ TEST(checked_mode_test, ALaneOrWarpThatIsMissingAtALargePostIsNamed) {
         rt.run(lone_post{width::warp}, mailbox);
         ADD_FAILURE() << "sent";
     } catch (const timeout_error& e) {
-        contains(e.what(), "lanes 0, 2, 3 wait for lane 1 in shuffle of send_together (rendezvous.hpp:");
+        contains(e.what(), "lanes 0, 2, 3 wait for lane 1 in ballot of send_by_rendezvous (endpoint.hpp:");
     }
     try {
         rt.run(lone_post{width::block}, mailbox);
