@@ -10,6 +10,7 @@
 
 #include "kmeans.hpp"
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 
 namespace laneway::apps {
 
@@ -23,7 +24,9 @@ struct fixed_column {
 /// Throws usage_error for a coordinate that is not finite; `what` names the rows.
 template <class Real>
 void require_finite(const std::string& what, const Real* coordinates, std::uint64_t count, std::uint32_t dimensions) {
+    interruption_counter counter;
     for (std::uint64_t i = 0; i < count * dimensions; ++i) {
+        counter.poll();
         if (std::isfinite(coordinates[i])) continue;
         throw usage_error(what + ": row " + std::to_string(i / dimensions + 1) + ", column " +
                           std::to_string(i % dimensions + 1) + " is " +
@@ -34,11 +37,13 @@ void require_finite(const std::string& what, const Real* coordinates, std::uint6
 /// Throws usage_error where the square of a distance between two of the rows may overflow `Real`.
 template <class Real>
 void require_squares(const point_rows<Real>& points, const std::vector<Real>& centroids) {
+    interruption_counter counter;
     double squares = 0;
     for (std::uint32_t column = 0; column < points.dimensions; ++column) {
         double least = std::numeric_limits<double>::infinity();
         double most = -least;
         const auto take = [&](double x) {
+            counter.poll();
             least = std::min(least, x);
             most = std::max(most, x);
         };
@@ -95,7 +100,9 @@ double mean_variance(const point_rows<Real>& points) {
     for (std::uint64_t i = 0; i < points.count; ++i) all += weight(i);
     std::vector<double> means(points.dimensions);
     const auto for_all = [&](auto&& visit) {
+        interruption_counter counter;
         for (std::uint64_t i = 0; i < points.count; ++i) {
+            counter.poll();
             const double part = weight(i) / all;
             const Real* const x = points.coordinates + i * points.dimensions;
             for (std::uint32_t column = 0; column < points.dimensions; ++column) visit(column, x[column], part);
@@ -115,11 +122,13 @@ std::vector<fixed_column> fix_columns(const point_rows<Real>& points) {
     // all * (reach * scale + 1/2) < 2^62
     const double all = points.weights == nullptr ? static_cast<double>(points.count) : 1;
     const int bits = std::ilogb(all) + 1;
+    interruption_counter counter;
     std::vector<fixed_column> columns;
     for (std::uint32_t column = 0; column < points.dimensions; ++column) {
         double least = points.coordinates[column];
         double most = least;
         for (std::uint64_t i = 0; i < points.count; ++i) {
+            counter.poll();
             const double x = points.coordinates[i * points.dimensions + column];
             least = std::min(least, x);
             most = std::max(most, x);

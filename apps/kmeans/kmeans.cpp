@@ -117,7 +117,9 @@ private:
     std::vector<Real> points_of(int pe) const {
         std::vector<Real> placed(layout_.point_places());
         const std::uint64_t first = layout_.first_point(pe);
+        interruption_counter counter;
         for (std::uint64_t i = first; i < layout_.first_point(pe + 1); ++i) {
+            counter.poll();
             for (std::uint32_t column = 0; column < layout_.dimensions; ++column) {
                 placed[layout_.point_place(i - first, column)] = given_.coordinates[i * layout_.dimensions + column];
             }
@@ -152,7 +154,9 @@ private:
 
     void measure(kmeans_result<Real>& result) const {
         result.sizes.resize(layout_.clusters);
+        interruption_counter counter;
         for (std::uint64_t i = 0; i < given_.count; ++i) {
+            counter.poll();
             const auto cluster = static_cast<std::size_t>(result.labels[i]);
             ++result.sizes[cluster];
             const Real* const x = given_.coordinates + i * layout_.dimensions;

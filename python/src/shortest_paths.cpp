@@ -7,6 +7,7 @@
 
 #include "arrays.hpp"
 #include "interruptible.hpp"
+#include "laneway/base/interruption.hpp"
 #include "module.hpp"
 #include "session.hpp"
 #include "strings.hpp"
@@ -26,8 +27,11 @@ using distances = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb:
 std::uint64_t checksum(const distances& distance) {
     __extension__ using wide = unsigned __int128;
     constexpr std::uint64_t prime = (std::uint64_t{1} << 61) - 1;
+    const interruptible guard;
+    interruption_counter counter;
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < distance.size(); ++i) {
+        counter.poll();
         const std::int64_t d = distance.data()[i];
         if (d >= 0) sum = static_cast<std::uint64_t>((wide{i + 1} * static_cast<std::uint64_t>(d) + sum) % prime);
     }

@@ -325,7 +325,7 @@ run_end machine::end_together(const std::exception_ptr& left, double seconds) {
 
 /// After a run that has ended well in all processes.
 void machine::audit_together(const service_run& services) {
-    if (n_processes() == 1 || services_.empty()) return services.audit();
+    if (n_processes() == 1 || attached().empty()) return services.audit();
     const std::exception_ptr lost = thrown_by([&] { services.audit(); });
     const auto found = group_->meet("auditing a run", {reason_of(lost), {}});
     if (lost) std::rethrow_exception(lost);
@@ -347,6 +347,7 @@ void machine::pass_deadline(double seconds) {
 }
 
 std::uint64_t machine::service_bytes(int pe) const {
+    const std::lock_guard lock(attaching_);
     std::uint64_t bytes = 0;
     for (const auto& service : services_) {
         if (const auto alive = service.lock()) bytes += alive->buffer_bytes(pe);
@@ -355,6 +356,7 @@ std::uint64_t machine::service_bytes(int pe) const {
 }
 
 std::vector<std::shared_ptr<host_service>> machine::attached() {
+    const std::lock_guard lock(attaching_);
     std::erase_if(services_, [](const auto& service) { return service.expired(); });
     std::vector<std::shared_ptr<host_service>> all;
     for (const auto& service : services_) all.push_back(service.lock());

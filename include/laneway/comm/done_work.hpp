@@ -44,6 +44,7 @@ public:
         const std::uint64_t items = take(ctx, mask, unpublished_.completed);
         const std::uint64_t forwards = take(ctx, mask, unpublished_.forwarded);
         if (items == 0 && forwards == 0) return;
+        ctx.sync(mask);  // what the elected lane has acquired is visible to those that look
         const bool left = all_left();
         if (!elected(ctx, mask)) return;
         if (left) {

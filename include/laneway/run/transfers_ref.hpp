@@ -111,8 +111,11 @@ public:
         return await(ctx, {operation::use_key, ctx.pe(), key}, [&] {
             // Partner: the add in transfer_desk::complete. Looked at first: then all that were posted before are
             // done.
-            const std::uint64_t done = ctx.load(&of.done, order::acquire, scope::device);
-            return ctx.load(&of.posted, order::relaxed, scope::device) == done;
+            const auto are_done = [&](order o) {
+                const std::uint64_t done = ctx.load(&of.done, o, scope::device);
+                return ctx.load(&of.posted, order::relaxed, scope::device) == done;
+            };
+            return are_done(order::relaxed) && are_done(order::acquire);  // as has_come
         });
     }
     /// Waits until a word of the own PE is `value` or more: what transfers have notified of by it is there.

@@ -88,8 +88,11 @@ public:
     /// The same of each. Any thread.
     [[nodiscard]] std::vector<std::uint64_t> segment_sizes() const { return segments_->sizes(); }
 
-    /// From now on the service runs next to every run, for as long as it exists.
-    void attach(const std::shared_ptr<host_service>& service) { services_.push_back(service); }
+    /// From now on the service runs next to every run, for as long as it exists. Any thread, also during a run.
+    void attach(const std::shared_ptr<host_service>& service) {
+        const std::lock_guard lock(attaching_);
+        services_.push_back(service);
+    }
     /// What the buffers of attached services take for a PE.
     [[nodiscard]] std::uint64_t service_bytes(int pe) const;
 
@@ -187,6 +190,7 @@ private:
     };
     std::vector<kernel_place> kernels_;
     std::shared_ptr<segment_table> segments_;  ///< arrays may outlive the machine
+    mutable std::mutex attaching_;
     std::vector<std::weak_ptr<host_service>> services_;
     std::shared_ptr<thrown_log> thrown_ = std::make_shared<thrown_log>();
     std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then one fault record a PE

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
+#include <stop_token>
 
 #include "kmeans/kmeans.hpp"
+#include "laneway/base/interruption.hpp"
 #include "unit/test_devices.hpp"
 
 namespace laneway::test {
@@ -418,6 +421,21 @@ TEST(kmeans, bad_input_is_named) {
     EXPECT_NE(weighted({1, 1, std::nan("")}).find("point 3"), std::string::npos);
     EXPECT_NE(weighted({HUGE_VAL, 1, 1}).find("point 1"), std::string::npos);
     EXPECT_EQ(weighted({0, 0, 0}), "sample_weight is zero for all points");
+}
+
+/// A call that is to be left does not look at all points first.
+TEST(kmeans_setup, is_left_before_the_last_point_is_seen) {
+    std::vector<double> points(100'000, 1.0);
+    points.back() = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<double> centers(10, 0.0);
+    const apps::point_rows<double> rows{points.data(), 10'000, 10};
+    apps::kmeans_options options;
+    options.job.devices = "cpu:1";
+    EXPECT_THROW((void)apps::kmeans(rows, centers, options), usage_error);
+    std::stop_source stop;
+    stop.request_stop();
+    const interruption leave(stop.get_token());
+    EXPECT_THROW((void)apps::kmeans(rows, centers, options), interrupted);
 }
 
 TEST_P(kmeans_on, a_deadline_ends_the_run) {

@@ -1,5 +1,7 @@
 // The words of collectives: their sizes, and how their tags prove themselves for ever.
 #include "collectives_job.hpp"
+#include "laneway/comm/collective/collective_exchange.hpp"
+#include "unit/warp_threads.hpp"
 
 namespace laneway::test {
 namespace {
@@ -94,6 +96,30 @@ TEST(collectives_memory_test, AGridLargerThanPlannedIsRefused) {
         EXPECT_STREQ(e.what(), "collectives: PE 1 has 5 working warps in 2 blocks, planned for 4 in 2");
     }
     EXPECT_THROW(collectives_memory(two, collectives_plan(small_words(), {{4, 2}})), usage_error);
+}
+
+/// A store that nobody waits for might come when its word is in use again.
+TEST(collective_exchange_test, ARoundWaitsForTheWordThatItRenews) {
+    constexpr std::uint64_t round = 6;
+    for (const bool renewed : {false, true}) {
+        const lone_environment environment(0, 2, 0.05);
+        cpu::context lane(environment.get(), 0, 1, nullptr);
+        std::uint64_t sent[64] = {}, come[64] = {};
+        std::uint64_t* const to[] = {nullptr, sent};
+        const std::uint64_t* const from[] = {nullptr, come};
+        collectives_ref ref;
+        ref.to = to;
+        ref.from = from;
+        ref.words[2] = {0, 1, 8};
+        const group_round at{group::grid, 0, round, 77, true, {}};
+        const std::uint64_t slot = ref.words[2].slot(0, round);
+        come[slot + 8] = round << 32 | 77;  // the header
+        if (renewed) come[slot + round / 2] = round << 32;
+        auto idle = [] {};
+        collective_exchange exchange(lane, ref, at, idle);
+        exchange.begin_with(0);
+        EXPECT_EQ(exchange.finish() == status::ok, renewed);
+    }
 }
 
 /// One value, again and again; tells what was wrong.

@@ -56,7 +56,7 @@ public:
             store(pe, words_.data_words, at_.signature);
             if (!sends(pe, renewed_)) store(pe, renewed_, 0);
         }
-        next_ = next_after(ctx_.lane() - Ctx::warp_lanes);
+        next_ = next_renewed_ = next_after(ctx_.lane() - Ctx::warp_lanes);
     }
 
     /// The same for a round that sends so many words to each, from the first one on.
