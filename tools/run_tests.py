@@ -165,27 +165,23 @@ def pytest_command(report: Path, workers: int) -> list[str]:
     return [*command, "-n", str(workers), "--dist", "worksteal"] if workers > 1 else command
 
 
-def at_once() -> int:
-    """Tests that run at the same time: more than cores, as many wait for a deadline or another process."""
-    return cores() + cores() // 2
-
-
 def python_workers() -> int:
     """Processes that the Python tests run in."""
     if importlib.util.find_spec("xdist") is None:
         print("pytest-xdist is not installed in .venv: Python tests run one after another")
         return 1
-    return min(at_once(), MAX_WORKERS)
+    return min(cores() + cores() // 2, MAX_WORKERS)
 
 
 def run_suites(gpus: bool) -> Count:
-    """C++ and Python tests: at the same time where GPUs make the first wait, else one after the other."""
+    """C++ and Python tests: at the same time where GPUs make the first wait, else one after the other. More at once
+    than there are cores, as many wait for a deadline or another process."""
     ctest, pytest = TREE / "ctest.xml", TREE / "pytest.xml"
     workers = python_workers()
     if gpus and cores() >= CORES_FOR_BOTH:
         python = Suite("Python tests", pytest_command(pytest, workers), pytest, TREE / "pytest.log")
         return Suite("C++ tests", ctest_command(ctest, cores() - workers, gpus), ctest).finish() + python.finish()
-    count = Suite("C++ tests", ctest_command(ctest, cores() if gpus else at_once(), gpus), ctest).finish()
+    count = Suite("C++ tests", ctest_command(ctest, cores() * (1 if gpus else 2), gpus), ctest).finish()
     return count + Suite("Python tests", pytest_command(pytest, workers), pytest).finish()
 
 
