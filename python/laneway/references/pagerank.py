@@ -56,11 +56,12 @@ def _lost_units(graph: Graph, result: PageRankResult) -> NDArray[np.float64]:
     It is handed on like rank, so it is the rank, from nothing on, where these losses are the personalisation.
     """
     rules, even = result.rules, np.ones(graph.vertices)
-    losses = np.bincount(graph.heads.astype(np.int64), minlength=graph.vertices) + 2.0
+    losses = np.bincount(graph.heads.astype(np.int64), minlength=graph.vertices).astype(np.float64) + 2
     spread = next((given for given in (rules.dangling, rules.personalization) if given is not None), even)
     handed_on = power_iteration(graph, replace(rules, personalization=losses, dangling=spread), 0 * even)
     lost, _ = next(itertools.islice(handed_on, result.rounds, None))
-    return lost * (losses.sum() * RANK_UNIT / (1 - rules.alpha))
+    units: NDArray[np.float64] = lost * (float(losses.sum()) * RANK_UNIT / (1 - rules.alpha))
+    return units
 
 
 def _verify_rest(graph: Graph, result: PageRankResult) -> Verification:
