@@ -9,7 +9,7 @@ string(REGEX MATCHALL "(^|\n)[^ \n]+\\.( |\n|$)" suites "${listing}")
 string(REGEX REPLACE "[ \n]" "" suites "${suites}")
 # Suites that use GPUs at the same time begin with different ones, as most tests use the first alone.
 set(gpus "$ENV{CUDA_VISIBLE_DEVICES}")
-if(suites_at_once AND gpus STREQUAL "")
+if(suites_at_once AND NOT DEFINED ENV{CUDA_VISIBLE_DEVICES})
     execute_process(COMMAND sh -c "nvidia-smi --query-gpu=uuid --format=csv,noheader | paste -sd," OUTPUT_VARIABLE gpus
                     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()

@@ -56,12 +56,14 @@ public:
     }
 
     gups_result run() {
+        is_whole_ = false;
         reset_counters();
         run_quietly(number_words{table_.ref(), plan_.map, at(claims)});
         gups_result result;
         result.words = plan_.map.words();
         result.updates = plan_.updates;
         result.report = update();
+        is_whole_ = true;
         if (options_.mode == gups_mode::binned) {
             result.rounds = rounds_;
             for (int pe = 0; pe < runtime_.n_pes(); ++pe) result.refused += counters_.copy_out(pe)[refused];
@@ -110,7 +112,7 @@ private:
 
     /// A check undoes the updates and does them again.
     void require_whole() const {
-        if (!is_whole_) throw usage_error("a check of the table was left before its end: the table is lost");
+        if (!is_whole_) throw usage_error("a run or a check of the table was left before its end: the table is lost");
     }
 
     void require_shared_memory() {

@@ -16,6 +16,15 @@ _bodies: dict[tuple[str, str | None], TaskBody] = {}
 _making = threading.Lock()
 
 
+def _begin_anew() -> None:
+    """In a forked process, where a thread of the parent's may have held the lock."""
+    global _making
+    _making = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
+
+
 def run_batch(source: str, *arrays: Any, name: str | None = None, devices: str = "") -> Any:
     """Run a body for each element of the arrays on the devices of the process that calls this, and return the results
     as `TaskPool.submit_many` gives them. The pool stays open for the next call of the process.

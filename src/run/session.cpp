@@ -251,7 +251,7 @@ void resident_program::stop() {
     try {
         await_visits(lock);
         throw_failure();
-        if (resident_ || wanted_ || any_wait()) {
+        while (resident_ || wanted_ || any_wait()) {  // what it has not taken before it leaves brings it back
             wanted_ = true;
             changed_.notify_all();
             await_leave(lock, [&](std::uint64_t number) { return left_after_ >= number; });

@@ -121,7 +121,7 @@ def test_a_check_that_was_left_is_told() -> None:
             try:
                 assert table.check().errors == 0
             except lw.UsageError as error:
-                assert str(error) == "a check of the table was left before its end: the table is lost"
+                assert str(error) == "a run or a check of the table was left before its end: the table is lost"
                 with pytest.raises(lw.UsageError, match="the table is lost"):
                     table.table()
                 return

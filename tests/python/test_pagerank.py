@@ -287,3 +287,5 @@ def test_what_is_too_far_for_whole_numbers_is_not_wrong() -> None:
     spoilt[200] *= 2  # what a rank may have lost is less than what it has
     spoilt_result = dataclasses.replace(result, rank=lw.VertexArray(spoilt, result.rank.numbering))
     assert reference.verify(ring, spoilt_result).mismatches == 1
+    for_ever = lw.pagerank(ring, alpha=1, rounds=7, devices="cpu:2")
+    assert reference.verify(ring, for_ever).mismatches == 0

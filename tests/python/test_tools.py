@@ -83,7 +83,13 @@ def test_types_of_all_packages_are_checked() -> None:
 
 @pytest.mark.parametrize(
     ("gpus", "at_once", "firsts"),
-    [("0,1,2,3", 4, "0123012"), ("4,5", 4, "4455445"), ("0,1,2,3", 2, "0202020"), ("7", 2, "-------")],
+    [
+        ("0,1,2,3", 4, "0123012"),
+        ("4,5", 4, "4455445"),
+        ("0,1,2,3", 2, "0202020"),
+        ("7", 2, "-------"),
+        ("", 2, "-------"),
+    ],
 )
 def test_suites_that_run_at_once_begin_with_different_gpus(
     tmp_path: Path, gpus: str, at_once: int, firsts: str
