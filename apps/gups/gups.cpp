@@ -110,7 +110,7 @@ private:
         for (int pe = 0; pe < runtime_.n_pes(); ++pe) counters_.copy_in(pe, start);
     }
 
-    /// A check undoes the updates and does them again.
+    /// A run numbers the words anew, and a check undoes the updates and does them again.
     void require_whole() const {
         if (!is_whole_) throw usage_error("a run or a check of the table was left before its end: the table is lost");
     }

@@ -133,10 +133,13 @@ void resident_program::wake() {
     changed_.notify_all();
 }
 
+/// Of what begins now.
+resident_program::clock::time_point resident_program::deadline() const {
+    return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(timeout_seconds_));
+}
+
 while_waiting resident_program::waiting() {
-    const auto end =
-        clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(timeout_seconds_));
-    return [this, end, looks = 0u]() mutable {
+    return [this, end = deadline(), looks = 0u]() mutable {
         if (++looks % 64 != 0) {
             std::this_thread::yield();
             return;
@@ -251,7 +254,9 @@ void resident_program::stop() {
     try {
         await_visits(lock);
         throw_failure();
+        const auto end = deadline();
         while (resident_ || wanted_ || any_wait()) {  // what it has not taken before it leaves brings it back
+            if (clock::now() > end) std::rethrow_exception(late());
             wanted_ = true;
             changed_.notify_all();
             await_leave(lock, [&](std::uint64_t number) { return left_after_ >= number; });

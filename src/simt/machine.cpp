@@ -325,7 +325,7 @@ run_end machine::end_together(const std::exception_ptr& left, double seconds) {
 
 /// After a run that has ended well in all processes.
 void machine::audit_together(const service_run& services) {
-    if (n_processes() == 1 || attached().empty()) return services.audit();
+    if (n_processes() == 1 || services.empty()) return services.audit();
     const std::exception_ptr lost = thrown_by([&] { services.audit(); });
     const auto found = group_->meet("auditing a run", {reason_of(lost), {}});
     if (lost) std::rethrow_exception(lost);

@@ -133,6 +133,8 @@ std::string service_run::account() const {
     return text;
 }
 
+bool service_run::empty() const { return state_->services.empty(); }
+
 void service_run::audit() const {
     for (const auto& service : state_->services) service->audit();
 }

@@ -8,7 +8,10 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
+import laneway as lw
+import numpy as np
 import pytest
 from conftest import Run, metis
 from laneway.compiled_output import compiled_output_to_stderr
@@ -73,3 +76,18 @@ def test_descriptors_are_given_back() -> None:
         with compiled_output_to_stderr():
             pass
     assert len(list(before.iterdir())) == count
+
+
+def test_many_parallel_arcs_are_an_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as a byte counts to, which would come round to none."""
+    pymetis = pytest.importorskip("pymetis")
+    seen: list[list[int]] = []
+
+    def part_graph(parts: int, adjacency: Any, **options: object) -> tuple[int, list[int]]:
+        seen.append(np.diff(adjacency.adj_starts).tolist())
+        return 0, [0, 1]
+
+    monkeypatch.setattr(pymetis, "part_graph", part_graph)
+    graph = lw.Graph.from_edges(np.array([[0, 1]] * 256), directed=True)
+    lw.bfs(graph, 0, partition="metis", devices="cpu:2")
+    assert seen == [[1, 1]]

@@ -8,12 +8,16 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import laneway as lw
 import numpy as np
 import pytest
+from laneway import batch
 
 
 @pytest.fixture(scope="module")
@@ -381,3 +385,28 @@ def test_bodies_are_pickled_as_their_text(pool: lw.TaskPool) -> None:
     twin = pickle.loads(pickle.dumps(body))
     assert pool.submit(twin, 5).result() == 5
     assert repr(twin) == "<laneway.TaskBody: a>"
+
+
+def test_threads_that_bring_batches_share_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU a second one would wait for the first."""
+    made: list[str] = []
+    together = threading.Barrier(4)
+
+    class CountedPool(lw.TaskPool):
+        def __init__(self, devices: str) -> None:
+            made.append(devices)
+            time.sleep(0.05)  # time for the others to look
+            super().__init__(devices)
+
+    monkeypatch.setattr(batch, "TaskPool", CountedPool)
+    monkeypatch.setattr(batch, "_pools", {})
+
+    def bring(number: float) -> list[float]:
+        together.wait(60)
+        return lw.run_batch("double twice(double x) { return 2 * x; }", np.array([number]), devices="cpu:1").tolist()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(bring, range(4))) == [[0], [2], [4], [6]]
+    assert made == ["cpu:1"]
+    for pool in batch._pools.values():
+        pool.shutdown()

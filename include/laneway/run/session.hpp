@@ -91,6 +91,7 @@ private:
     [[nodiscard]] std::uint64_t done() const;
     void throw_failure();
     [[noreturn]] void pass_deadline();
+    [[nodiscard]] clock::time_point deadline() const;
     [[nodiscard]] std::exception_ptr late() const;
     [[nodiscard]] std::exception_ptr with_accounts(const std::exception_ptr& failure) const;
 

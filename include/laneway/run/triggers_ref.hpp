@@ -83,7 +83,7 @@ public:
             return fail(ctx, status::bad_tag, operation::trigger, -1, tag, rounds_.tags());
         }
         const auto site = [&] { return wait_site{operation::trigger, -1, tag, rounds_.word(ctx, tag).told()}; };
-        // Partner: the release, or the fence, of trigger_rounds::close_round.
+        // Partner: trigger_rounds::end_round, behind the fence of close_round.
         return await(ctx, site, [&] { return reaches(ctx, &rounds_.slot(tag).fired, rounds, scope::device); });
     }
     /// Waits until a signal word of the own PE is `value` or more: what came with it is there. Any lanes, as above.

@@ -38,6 +38,7 @@ public:
     /// What the first failing service threw; null: none did.
     [[nodiscard]] std::exception_ptr thrown() const;
 
+    [[nodiscard]] bool empty() const;
     [[nodiscard]] std::string account() const;
     void audit() const;
 

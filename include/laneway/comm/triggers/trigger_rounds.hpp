@@ -237,29 +237,28 @@ private:
             if (status result = add(ctx, link.tag, link.n, opened, behind_fence); result != status::ok) return result;
             if (opened) keep(ctx, next, link.tag);
         }
-        const bool once = word(ctx, tag).fires_once();
-        if (end_round(ctx, slot)) keep(ctx, next, tag);
-        // Behind the end, as who sees it may prepare a tag again that fires once. Other lanes may have closed further
-        // rounds since. Partners: the acquire loads in fired.
-        ctx.fetch_max(&slot.fired, rounds, once ? order::release : Ctx::tagged_order, scope::device);
+        if (end_round(ctx, slot, rounds)) keep(ctx, next, tag);
         // What this has opened was counted behind the fence.
         completed(ctx, 1, next == no_tag ? behind_fence : order::release);
         return status::ok;
     }
 
     /// Takes the threshold off the count; whether that opens the next round. From then on another lane may fire the
-    /// tag, or prepare it again where it fires once.
-    LANEWAY_FN bool end_round(Ctx& ctx, trigger_slot& slot) {
+    /// tag, or prepare it again where it fires once. So `fired` comes behind it: who waits for that does the same.
+    /// Other lanes may have closed further rounds by then.
+    LANEWAY_FN bool end_round(Ctx& ctx, trigger_slot& slot, std::uint64_t rounds) {
         const trigger_word now{ctx.load(&slot.word, order::relaxed, scope::device)};
         if (now.fires_once()) {
             // Partners: who prepares or disarms the tag next.
             ctx.fetch_add(&slot.word, trigger_word::spent_bit, behind_fence, scope::device);
+            ctx.fetch_max(&slot.fired, rounds, order::release, scope::device);  // Partners: the acquire loads of it.
             return false;
         }
         const std::uint32_t threshold = now.threshold();
         // Partners: the adds of those who trigger.
         const trigger_word before{
             ctx.fetch_add(&slot.word, ~std::uint64_t{threshold} + 1, behind_fence, scope::device)};
+        ctx.fetch_max(&slot.fired, rounds, Ctx::tagged_order, scope::device);  // Partners: the same.
         if (before.count() - threshold < threshold) return false;
         open_round(ctx);
         return true;
