@@ -152,7 +152,8 @@ while_waiting resident_program::waiting() {
         if (over_) throw usage_error("the session was stopped before it did what a host thread waited for");
         interruption::poll();
         if (clock::now() > end) pass_deadline();
-        if (looks > 4096) std::this_thread::sleep_for(std::chrono::microseconds(20));
+        // Longer where it has lasted for a tenth of a second.
+        if (looks > 4096) std::this_thread::sleep_for(std::chrono::microseconds(looks > 65'536 ? 500 : 20));
     };
 }
 

@@ -160,8 +160,8 @@ def corners(name: str, program: str, vertices: int) -> np.ndarray[Any, Any] | No
 
 SLOW = ("color", "sssp", "sssp by near-far", "pagerank by push")
 SHAPES = {
-    "star 1000000": [name for name in PROGRAMS if name != "pagerank by push"],
-    "star 100000": ["pagerank by push"],
+    "star 1000000": [name for name in PROGRAMS if not name.startswith("pagerank")],
+    "star 100000": ["pagerank", "pagerank by push"],
     "path 1000000": [name for name in PROGRAMS if name not in (*SLOW, "bfs by levels")],
     "path 100000": [*SLOW],
     "path 20000": ["bfs by levels"],
@@ -169,7 +169,7 @@ SHAPES = {
     "complete 1000": ["triangles", "lcc", "pagerank by push"],
 }
 LONG_SHAPES = {
-    "star 1000000": ["pagerank by push"],
+    "star 1000000": ["pagerank", "pagerank by push"],
     "path 1000000": ["sssp", "sssp by near-far", "pagerank by push"],
     "path 100000": ["bfs by levels"],
     "complete 3000": ["triangles", "lcc", "pagerank by push"],

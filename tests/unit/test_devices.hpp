@@ -33,7 +33,7 @@ inline constexpr std::uint64_t thread_rounds = 8;  // it sees races that did no 
 #else
 inline constexpr std::uint64_t thread_rounds = 18;
 #endif
-inline constexpr std::uint64_t gpu_rounds = 10;
+inline constexpr std::uint64_t gpu_rounds = 6;  // all sizes of chunks and rings of `options_of`
 
 /// Lists of at least `least` PEs; `checked`: those whose lanes run under the seeded scheduler.
 /// In a process of a job on GPUs: the one that is its own.

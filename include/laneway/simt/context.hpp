@@ -51,7 +51,8 @@ concept context = requires(C& ctx, const C& cctx, lane_mask mask, std::uint64_t 
     // Time and waiting.
     { ctx.now_ns() } -> std::same_as<std::uint64_t>;
     { cctx.deadline_ns() } -> std::same_as<std::uint64_t>;
-    {ctx.pause(6u)};  // inside a wait: gives others a chance to run, 0 (briefly) to 6
+    // Inside a wait: gives others a chance to run, 0 (briefly) to 6. The looks so far: a thread sleeps in a long wait.
+    {ctx.pause(6u, 100u)};
 };
 
 /// All lanes of a warp.

@@ -239,6 +239,11 @@ TEST_P(components_test, AComponentIsGivenOnce) {
     EXPECT_THROW(rt.run(take_none{}, indices, indices), usage_error);
     index_space more(10);
     EXPECT_NO_THROW(rt.run(take_none{}, indices, more));
+}
+
+TEST_P(components_test, ACopyOfAComponentIsTheSame) {
+    if (GetParam().find(',') != std::string::npos) GTEST_SKIP() << "PEs of several kinds have no triggers";
+    runtime rt(options_for(GetParam()));
     auto halo = rt.triggers();
     const auto same = halo;
     EXPECT_THROW(rt.run(take_none{}, halo, same), usage_error);

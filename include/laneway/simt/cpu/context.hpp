@@ -61,13 +61,24 @@ public:
     [[nodiscard]] std::uint64_t now_ns() { return steady_ns(); }
     [[nodiscard]] std::uint64_t deadline_ns() const { return deadline_ns_; }
 
-    /// There may be more threads than cores: yield, but not at once, as a hand-over between cores takes 100 ns.
-    void pause(unsigned = 0) {
+    /// There may be more threads than cores: yield, but not at once, as a hand-over between cores takes 100 ns. Sleeps
+    /// now and then where the wait has lasted for some milliseconds: what is waited for comes a few percent later, and
+    /// a PE that has nothing to do leaves its cores to others.
+    void pause(unsigned /*patience*/ = 0, unsigned looks = 0) {
+        if (looks >= looks_before_naps && looks % 16 == 0) return nap(looks - looks_before_naps);
         if (++pauses_ % 32 == 0) std::this_thread::yield();
     }
     void step() {}
 
 private:
+    static constexpr unsigned looks_before_naps = 16'384;  ///< at least 1 ms
+
+    /// Longer the longer the wait has lasted, to 0.8 ms: some hundredth of it.
+    static void nap(unsigned more_looks) {
+        const unsigned doublings = more_looks / 4096 < 4 ? more_looks / 4096 : 4;
+        std::this_thread::sleep_for(std::chrono::microseconds(50u << doublings));
+    }
+
     const pe_environment& env_;
     int block_;
     int n_blocks_;

@@ -1,0 +1,42 @@
+# Compiles FILE by COMMAND. Each of its lines that ends in "// error: WORDS" must lead to an error that contains WORDS,
+# and no other line to any.
+execute_process(COMMAND ${COMMAND} ${FILE} ERROR_VARIABLE messages OUTPUT_VARIABLE messages)
+
+# Lists of lines, in which nothing makes two elements of one.
+function(lines_of text list)
+    string(REPLACE ";" "," text "${text}")
+    string(REGEX REPLACE "[][]" "" text "${text}")
+    string(REPLACE "\n" ";" text "${text}")
+    set(${list} "${text}" PARENT_SCOPE)
+endfunction()
+
+# The errors of line N in errors_N: an error names its line itself, or the lines before it say for which it is.
+lines_of("${messages}" messages)
+get_filename_component(name ${FILE} NAME)
+foreach(message IN LISTS messages)
+    if(message MATCHES "${name}:([0-9]+):")
+        set(line ${CMAKE_MATCH_1})
+    endif()
+    if(message MATCHES "error: (.*)")
+        string(APPEND errors_${line} "${CMAKE_MATCH_1}\n")
+        list(APPEND with_errors ${line})
+    endif()
+endforeach()
+
+file(READ ${FILE} source)
+lines_of("${source}" source)
+set(number 0)
+foreach(text IN LISTS source)
+    math(EXPR number "${number} + 1")
+    if(text MATCHES "// error: (.*)")
+        string(FIND "${errors_${number}}" "${CMAKE_MATCH_1}" found)
+        if(found EQUAL -1)
+            message(SEND_ERROR "${name}:${number} must lead to an error with '${CMAKE_MATCH_1}':\n${errors_${number}}")
+        endif()
+        list(REMOVE_ITEM with_errors ${number})
+        set(any TRUE)
+    endif()
+endforeach()
+if(with_errors OR NOT any)
+    message(FATAL_ERROR "errors at lines of ${name} that expect none: ${with_errors}")
+endif()
