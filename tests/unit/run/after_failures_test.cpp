@@ -1,0 +1,1 @@
+#include "after_failures_suite.hpp"

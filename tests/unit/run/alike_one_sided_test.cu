@@ -1,0 +1,1 @@
+#include "alike_one_sided_suite.hpp"  // on GPUs
