@@ -84,10 +84,12 @@ struct one_item : host_feed {
 
 TEST(resident_program_test, WhoIsAtWorkWhenItLeavesBringsItBackAlsoWhileItIsStopped) {
     one_item item;
-    std::atomic<bool> lease_is_over = false;
+    std::atomic<bool> has_begun = false, lease_is_over = false;
     resident session(
         [&](const epoch_words& words) {
             if (!lease_is_over) {
+                has_begun = true;
+                has_begun.notify_all();
                 lease_is_over.wait(false);
                 return;
             }
@@ -98,6 +100,7 @@ TEST(resident_program_test, WhoIsAtWorkWhenItLeavesBringsItBackAlsoWhileItIsStop
     std::optional<resident_program::visit> visit(*session.program);
     std::thread stops([&] { EXPECT_NO_THROW(session.program->stop()); });
     session.await_refusal();
+    has_begun.wait(false);
     lease_is_over = true;
     lease_is_over.notify_all();
     while (item.looks == 0) std::this_thread::yield();  // the program has left, and nothing waited for it
