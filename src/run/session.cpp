@@ -33,10 +33,15 @@ resident_program::resident_program(machine& machine, const options& options, std
       timeline_(options.timeline), words_(allocate_host_visible(machine.device(0), 2 * destructive_bytes)) {
     machine_.set_give_back([this]() -> device::hold {
         if (std::this_thread::get_id() != owner_ || has_failed_) return {};
-        do_all();  // before the devices are held, as the program may have to come back for it
-        device::hold mine(using_);
-        leave();
-        return mine;
+        try {
+            do_all();  // before the devices are held, as the program may have to come back for it
+            device::hold mine(using_);
+            leave();
+            return mine;
+        } catch (const usage_error&) {
+            if (!over_) throw;
+            return {};  // another thread has stopped the session meanwhile
+        }
     });
     try {
         thread_ = std::thread([this] { keep(); });
@@ -290,8 +295,9 @@ void resident_program::finish(std::unique_lock<std::mutex>& lock) {
     }
     lock.unlock();
     thread_.join();
-    machine_.set_give_back({});
     over_ = true;
+    machine_.set_give_back({});
+    { const device::hold last(using_); }  // whoever had the devices given back has used them
     while (visits_ != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));  // they are told so
     lock.lock();
     stopped_ = true;

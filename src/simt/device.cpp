@@ -11,6 +11,30 @@ void device::count_allocated(std::size_t bytes) noexcept {
     }
 }
 
+void device::set_give_back(std::function<hold()> give_back) {
+    std::unique_lock lock(giving_back_);
+    give_back_ = std::move(give_back);
+    gave_back_.wait(lock, [this] { return calls_ == 0; });
+}
+
+/// Calls the function without the lock: it may take as long as the program on the device.
+device::hold device::give_back() const {
+    std::function<hold()> call;
+    {
+        const std::lock_guard lock(giving_back_);
+        if (!give_back_) return {};
+        call = give_back_;
+        ++calls_;
+    }
+    const auto end = [this](const void*) {
+        const std::lock_guard lock(giving_back_);
+        --calls_;
+        gave_back_.notify_all();
+    };
+    const std::unique_ptr<const void, decltype(end)> ended(this, end);
+    return call();
+}
+
 void device::release(void* memory, std::size_t bytes) noexcept {
     held_bytes_ -= bytes;
     const std::lock_guard lock(releasing_);

@@ -49,7 +49,8 @@ public:
 
     [[nodiscard]] std::uint64_t now_ns() { return alone_.now_ns(); }
     [[nodiscard]] std::uint64_t deadline_ns() const { return alone_.deadline_ns(); }
-    void pause(unsigned = 0, unsigned = 0) { alone_.pause(); }
+    void pause(unsigned = 0, bool = false) { alone_.pause(); }
+    void worked() {}
     void step() {}
 
 private:

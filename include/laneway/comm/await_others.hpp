@@ -31,6 +31,7 @@ requires std::is_invocable_v<Site>
         if (!rules.leaves_turns || !out.others_take_turns(ctx)) {
             const lane_mask together = ctx.converged();
             worked = turn(together);
+            if (worked) ctx.worked();
             going = out.help(ctx, together);
         }
         if (going == status::ok && (!worked || ++turns % 16 == 0)) {

@@ -116,7 +116,7 @@ struct program {
         };
         assist_call assist;
         const auto turn = [&] {
-            serve();
+            if (serve()) ctx.worked();
             if (mine.control) steer();
             assist();
         };

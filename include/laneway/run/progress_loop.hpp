@@ -25,7 +25,6 @@ template <class Ctx, class Control, class Serve, class Work, class Refresh, clas
 LANEWAY_FN void progress_loop(Ctx& ctx, const roles& mine, loop_state* state, const termination_ref& termination,
                               Control&& control, Serve&& serve, Work&& work, Refresh&& refresh, Flush&& flush) {
     int turns_to_look = ctx.warp();  // the warps of a block take it in turns
-    unsigned idle = 0;
     for (unsigned turn = 0;; ++turn) {
         bool active = false;
         if (mine.control) control();
@@ -42,12 +41,12 @@ LANEWAY_FN void progress_loop(Ctx& ctx, const roles& mine, loop_state* state, co
             }
             ctx.store(&state->refreshing, 0u, order::release, scope::block);
         }
-        idle = active ? 0 : idle + 1;
+        if (active) ctx.worked();
         if (active && turn % 64 != 0) continue;
         const std::uint32_t ended =
             once(ctx, full_warp<Ctx>, [&] { return ctx.load(&state->ended, order::relaxed, scope::block); });
         if (ended != 0) return;
-        if (!active && (!mine.control || Ctx::warp_lanes == 1)) ctx.pause(0, idle);
+        if (!active && (!mine.control || Ctx::warp_lanes == 1)) ctx.pause(0, true);
     }
 }
 

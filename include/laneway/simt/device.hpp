@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -74,11 +75,11 @@ public:
     /// While one of these lives, nothing that stays on the device comes back to it.
     using hold = std::unique_lock<held_mutex>;
     /// `give_back` ends what stays on the device, where the calling thread may do so, and holds the device for it;
-    /// refuse_during_run calls it first. Null: nothing stays.
-    void set_give_back(std::function<hold()> give_back) { give_back_ = std::move(give_back); }
+    /// refuse_during_run calls it first. Null: nothing stays. Any thread; waits for calls of the one before to end.
+    void set_give_back(std::function<hold()> give_back);
     /// Throws usage_error while a run goes on. What the caller does with the device afterwards it does under the hold.
     [[nodiscard]] hold refuse_during_run() const {
-        hold mine = give_back_ ? give_back_() : hold{};
+        hold mine = give_back();
         if (running_) {
             throw usage_error(name() +
                               ": a run goes on; host functions and lanes can neither start another one on its devices "
@@ -97,12 +98,16 @@ private:
     virtual void do_copy_out(void* host_to, const void* from, std::size_t bytes) = 0;
     virtual void do_fill(void* memory, int byte, std::size_t bytes) = 0;
     virtual void free(void* memory) noexcept = 0;
+    [[nodiscard]] hold give_back() const;
     void count_allocated(std::size_t bytes) noexcept;
     /// Frees memory, or keeps what a kernel that did not end may use.
     void let_go(void* memory) noexcept;
 
     device_id id_;
     std::string name_;
+    mutable std::mutex giving_back_;
+    mutable std::condition_variable gave_back_;
+    mutable int calls_ = 0;  ///< of give_back_ that go on
     std::function<hold()> give_back_;
     std::mutex releasing_;
     std::vector<void*> released_;  ///< during the run

@@ -52,7 +52,7 @@ public:
             if (log != nullptr && spins_ >= timeline_wait::min_looks) note(ctx, log, site);
         }
         // Long waits look less often: a thousand warps that poll one word, over PCIe above all, slow down its writer.
-        ctx.pause(spins_ / 16 < max_patience_ ? spins_ / 16 : max_patience_, spins_);
+        ctx.pause(spins_ / 16 < max_patience_ ? spins_ / 16 : max_patience_, spins_ > 1);
         return status::ok;
     }
 

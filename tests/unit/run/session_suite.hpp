@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <random>
 #include <stop_token>
 #include <thread>
@@ -460,6 +461,30 @@ TEST_P(session_test, WhatThreadsHaveBegunWhenItIsStoppedIsEnded) {
         for (auto& t : threads) t.join();
         EXPECT_EQ(refused, 3);
         ASSERT_EQ(total(rt, sum), posted);
+    }
+}
+
+TEST_P(session_test, TheOwnerUsesTheDevicesWhileAnotherThreadEndsTheSession) {
+    for (int round = 0; round < (checked() ? 3 : 40); ++round) {
+        runtime rt(with(round % 2 == 0 ? 0.0 : 1e-6));
+        const auto sum = rt.allocate<std::uint64_t>(1);
+        const auto start = [&] { return rt.start(rt.mailbox<amount>(add_amount{sum.ref()})); };
+        std::unique_ptr<decltype(start())> session(new auto(start()));
+        std::atomic<int> copies = 0;
+        std::atomic<bool> over = false;
+        std::thread ends([&] {
+            while (copies < round % 5) std::this_thread::yield();
+            session->post(0, amount{1});
+            session->stop();
+            session.reset();
+            over = true;
+        });
+        while (!over) {
+            EXPECT_LE(total(rt, sum), 1u);
+            ++copies;
+        }
+        ends.join();
+        EXPECT_EQ(total(rt, sum), 1u);
     }
 }
 

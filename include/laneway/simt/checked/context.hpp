@@ -126,7 +126,8 @@ public:
 
     [[nodiscard]] std::uint64_t now_ns() const { return sched_.now_ns(); }
     [[nodiscard]] std::uint64_t deadline_ns() const { return deadline_ns_; }
-    void pause(unsigned = 0, unsigned = 0) { sched_.yield(); }
+    void pause(unsigned = 0, bool = false) { sched_.yield(); }
+    void worked() {}
     void step() { sched_.step(); }
 
 private:

@@ -61,22 +61,28 @@ public:
     [[nodiscard]] std::uint64_t now_ns() { return steady_ns(); }
     [[nodiscard]] std::uint64_t deadline_ns() const { return deadline_ns_; }
 
-    /// There may be more threads than cores: yield, but not at once, as a hand-over between cores takes 100 ns. Sleeps
-    /// now and then where the wait has lasted for some milliseconds: what is waited for comes a few percent later, and
-    /// a PE that has nothing to do leaves its cores to others.
-    void pause(unsigned /*patience*/ = 0, unsigned looks = 0) {
-        if (looks >= looks_before_naps && looks % 16 == 0) return nap(looks - looks_before_naps);
+    /// There may be more threads than cores: yield, but not at once, as a hand-over between cores takes 100 ns. A
+    /// thread that has waited for a tenth of a second, and has done nothing meanwhile, sleeps now and then, so that a
+    /// PE without work leaves its cores to others. `goes_on`: this is not the first pause of the wait.
+    void pause(unsigned /*patience*/ = 0, bool goes_on = false) {
+        vain_pauses_ = goes_on ? vain_pauses_ + 1 : 0;
         if (++pauses_ % 32 == 0) std::this_thread::yield();
+        if (vain_pauses_ >= pauses_before_clock && vain_pauses_ % 16 == 0) nap_after_long();
     }
+    void worked() { vain_pauses_ = 0; }
     void step() {}
 
 private:
-    static constexpr unsigned looks_before_naps = 16'384;  ///< at least 1 ms
+    static constexpr unsigned pauses_before_clock = 1024;
+    static constexpr std::uint64_t vain_ns_before_naps = 100'000'000;
+    static constexpr auto nap = std::chrono::microseconds(500);
 
-    /// Longer the longer the wait has lasted, to 0.8 ms: some hundredth of it.
-    static void nap(unsigned more_looks) {
-        const unsigned doublings = more_looks / 4096 < 4 ? more_looks / 4096 : 4;
-        std::this_thread::sleep_for(std::chrono::microseconds(50u << doublings));
+    /// What is handed from thread to thread may meet each of them asleep: had they slept sooner, that alone would make
+    /// each wait long enough for the next sleep.
+    void nap_after_long() {
+        const std::uint64_t now = steady_ns();
+        if (vain_pauses_ == pauses_before_clock) vain_since_ns_ = now;
+        if (now - vain_since_ns_ >= vain_ns_before_naps) std::this_thread::sleep_for(nap);
     }
 
     const pe_environment& env_;
@@ -87,6 +93,8 @@ private:
     std::uint64_t size_ = 1;
     std::uint64_t deadline_ns_;
     unsigned pauses_ = 0;
+    unsigned vain_pauses_ = 0;  ///< of this wait, since anything was done
+    std::uint64_t vain_since_ns_ = 0;
 };
 
 static_assert(laneway::context<context>);

@@ -155,7 +155,8 @@ public:
 
     __device__ std::uint64_t now_ns() { return global_timer_ns(); }
     __device__ std::uint64_t deadline_ns() const { return deadline_ns_; }
-    __device__ void pause(unsigned patience = 0, unsigned /*looks*/ = 0) { __nanosleep(20u << patience); }
+    __device__ void pause(unsigned patience = 0, bool /*goes_on*/ = false) { __nanosleep(20u << patience); }
+    __device__ void worked() {}
 
 private:
     /// Where the compiler does not know a mask, it has all lanes compare theirs before each collective. Most masks are
