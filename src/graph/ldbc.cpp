@@ -76,9 +76,12 @@ bool says_directed(const fs::path& properties) {
 std::optional<ldbc_files> find_ldbc_files(const fs::path& path) {
     fs::path stem = path;
     if (compressed(stem)) stem.replace_extension();
-    if (stem.extension() != ".v" && stem.extension() != ".e") return std::nullopt;
+    const bool of_vertices = stem.extension() == ".v";
+    if (!of_vertices && stem.extension() != ".e") return std::nullopt;
     stem.replace_extension();
     ldbc_files files{existing(stem, ".v"), existing(stem, ".e"), existing(stem, ".properties")};
+    std::error_code none_there;
+    if (fs::is_regular_file(path, none_there)) (of_vertices ? files.vertices : files.edges) = path;
     if (files.vertices.empty() || files.edges.empty()) return std::nullopt;
     return files;
 }

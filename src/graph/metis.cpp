@@ -6,6 +6,8 @@
 namespace laneway::graph {
 namespace {
 
+constexpr std::uint64_t most_edges = std::uint64_t{1} << 62;
+
 class metis_reader {
 public:
     metis_reader(text_source& source, const read_options& options) : source_(source), options_(options) {
@@ -53,6 +55,8 @@ private:
             vertex_weights_ *= constraints;
         }
         fields.finish();
+        if (edges_ > most_edges)
+            source_.fail(std::to_string(edges_) + " edges: over the limit of " + std::to_string(most_edges));
         check_vertices(source_, {vertices_, source_.line_number()}, edges_, options_.ids);
     }
 
@@ -70,12 +74,13 @@ private:
         }
     }
 
-    // METIS lists every edge from both ends; GAP's files list and announce arcs.
+    // METIS lists every edge from both ends; GAP's files list and announce arcs, and have no sizes.
     bool listed_both_ways() const {
         const std::uint64_t entries = arcs_.size();
         if (entries == 2 * edges_ || entries + loops_ == 2 * edges_) return true;
-        if (entries != edges_)
-            source_.fail(std::to_string(entries) + " neighbours for " + std::to_string(edges_) + " announced edges");
+        if (entries != edges_ || sized_)
+            source_.fail(std::to_string(entries) + " neighbours for " + std::to_string(edges_) + " announced edges" +
+                         (sized_ ? ", which are listed from both ends" : ""));
         return false;
     }
 
@@ -99,6 +104,8 @@ graph read_metis(text_source& source, const read_options& options) {
     try {
         return reader.read();
     } catch (const usage_error&) {
+        std::error_code none_there;
+        if (!std::filesystem::is_regular_file(source.path(), none_there)) throw;  // a pipe is there once
         text_source again(source.path());
         metis_reader unsized(again, options);
         unsized.ignore_sizes();

@@ -180,6 +180,8 @@ INSTANTIATE_TEST_SUITE_P(
                   ":3: 1000000000000000 vertices for 1 arcs: over the limit of 16778240"},
         bad_input{"metis_huge_before_rows", "a.graph", "% c\n1000000000000000 1\n2\n1\n",
                   ":2: 1000000000000000 vertices for 1 arcs: over the limit of 16778240"},
+        bad_input{"metis_edges_wrap", "a.graph", "2 9223372036854775809\n2\n1\n",
+                  ":1: 9223372036854775809 edges: over the limit of 4611686018427387904"},
         bad_input{"metis_huge", "a.graph", "1000000000000000 1\n2\n",
                   ":1: 1000000000000000 vertices for 1 arcs: over the limit of 16778240"},
         bad_input{"ldbc_half", "a.v", "1\n2\n",

@@ -1,8 +1,11 @@
 #include "laneway/graph/read.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <fstream>
 #include <string>
+#include <thread>
 
 #include "laneway/base/error.hpp"
 #include "test_files.hpp"
@@ -167,6 +170,21 @@ TEST_F(read_graph_test, MetisFormats) {
 TEST_F(read_graph_test, MetisFormat100MeansSizesOrNone) {
     EXPECT_EQ(arcs_of(read("a.graph", "3 2 100\n1 2\n1 1 3\n1 2\n")), "0>1 1>0 1>2 2>1");
     EXPECT_EQ(arcs_of(read("b.graph", "3 3 100\n2 3\n\n1\n")), "0>1 0>2 2>0") << "GAP lists arcs and no sizes";
+    EXPECT_EQ(read("c.graph", "4 4 100\n2 4\n1 3\n2 4\n1 3\n").arc_count(), 8u) << "all edges from both ends, no sizes";
+}
+
+TEST_F(read_graph_test, MetisFormat100OfAPipeHasSizes) {
+    const auto pipe = files_.path() / "pipe.graph";
+    for (const std::string text : {"3 2 100\n1 2\n1 1 3\n1 2\n", "3 3 100\n2 3\n\n1\n"}) {
+        ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+        std::thread writer([&] { std::ofstream(pipe) << text; });
+        if (text.starts_with("3 2"))
+            EXPECT_EQ(read_graph(pipe, {}).arc_count(), 4u);
+        else
+            EXPECT_THROW((void)read_graph(pipe, {}), usage_error) << "read once, as METIS means it";
+        writer.join();
+        std::filesystem::remove(pipe);
+    }
 }
 
 TEST_F(read_graph_test, LdbcPairByEitherPath) {
@@ -181,6 +199,13 @@ TEST_F(read_graph_test, LdbcPairByEitherPath) {
     files_.write("x.properties", "# c\ngraph.x.directed = false\n");
     EXPECT_EQ(arcs_of(read_graph(edges)), "0>2:5 0>1:20 1>0:20 2>0:5") << "in the order of the file";
     EXPECT_EQ(arcs_of(read_graph(edges, {.directed = true})), "0>1:20 2>0:5");
+}
+
+TEST_F(read_graph_test, LdbcFilesThatAreNamedAreRead) {
+    files_.write("x.v", "1\n2\n");
+    files_.write("x.e.gz", "1 2\n2 1\n");  // content tells what is packed
+    EXPECT_EQ(read("x.e", "1 2\n", {.directed = true}).arc_count(), 1u);
+    EXPECT_EQ(read("x.e.gz", "1 2\n2 1\n", {.directed = true}).arc_count(), 2u);
 }
 
 TEST_F(read_graph_test, LdbcWithoutPropertiesIsUndirectedAndMayHaveNoEdges) {
