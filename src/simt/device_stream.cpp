@@ -89,12 +89,13 @@ void device_stream::wait(const event& mark) {
     const std::uint64_t begin_ns = is_recorded() ? timeline::now_ns() : 0;
     const auto run = [mark, open = opening_, begin_ns, label = label_](const std::exception_ptr& failed) {
         if (failed) return;
+        const bool done = mark.done();  // before its failure is looked at: it may fail in between
         if (const auto why = mark.failure()) std::rethrow_exception(why);
-        if (!mark.done()) open->get().wait(mark);
+        if (!done) open->get().wait(mark);
         if (open->recorder) open->recorder->note(open->get(), stream_work::wait, begin_ns, label, 0);
     };
+    mark.watch(engine_->waker());  // first: what the engine's thread has found not ready must wake it
     engine_->push(queue_, {ready, run});
-    mark.watch(engine_->waker());
 }
 
 void device_stream::write_value(std::uint64_t* word, std::uint64_t value) {

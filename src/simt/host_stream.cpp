@@ -68,11 +68,6 @@ void host_stream::launch(const pe_program& program, const launch_shape& shape) {
 }
 
 void host_stream::run_threads(const pe_program& program, const launch_shape& shape) {
-    if (shape.blocks == 1) {  // this thread is as good as another
-        cpu::context ctx(scene_->env, 0, 1, nullptr);
-        program(ctx);
-        return;
-    }
     const auto run = cpu::launch(scene_->env, shape, program);
     run->start(scene_->env.timeout_ns);
     const auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(place_.job.timeout_seconds);

@@ -72,7 +72,9 @@ public:
             }
             tail = ctx.shuffle(mask, tail, Ctx::first_lane(mask));
             room = ctx.shuffle(mask, room, Ctx::first_lane(mask));
-            const lane_mask fits = ctx.ballot(mask, sum <= room);
+            lane_mask fits = ctx.ballot(mask, sum <= room);
+            // Of the lanes behind the first without space some sums may have wrapped around.
+            if (const lane_mask others = mask & ~fits; others != 0) fits &= (others & (~others + 1)) - 1;
             if (fits != mask && may_advance) {
                 may_advance = false;
                 if (is_leader) advance(ctx);
@@ -87,7 +89,7 @@ public:
             }
             first = tail + sum - n;
             ctx.sync(mask);  // what the leader acquired holds for all
-            return sum <= room;
+            return (fits >> ctx.lane() & 1) != 0;
         }
     }
 

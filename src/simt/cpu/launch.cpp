@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -21,12 +22,16 @@ class thread_run final : public running {
 public:
     thread_run(const pe_environment& env, const launch_shape& shape, const pe_program& program)
         : state_(std::make_shared<state>(env, shape, program)) {
+        threads_.reserve(static_cast<std::size_t>(shape.blocks));
+        // Where one is not to be had, others may already run on memory that only a run which ends in order keeps alive.
         for (int block = 0; block < shape.blocks; ++block) {
             try {
                 threads_.emplace_back([s = state_, block] { s->run_block(block); });
             } catch (const std::system_error& failed) {
-                // Other threads may already run on memory that only a run which ends in order keeps alive.
                 state_->give_up_from(block, failed.code().message());
+                return;
+            } catch (const std::bad_alloc&) {
+                state_->give_up_from(block, "out of memory");
                 return;
             }
         }

@@ -91,7 +91,7 @@ public:
         auto release = [this](void* lost) { free(lost); };
         std::unique_ptr<void, decltype(release)> held(memory, release);
         check(cudaMemset(memory, 0, bytes), "cudaMemset");
-        check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");  // streams may wait for a program of this job
         return held.release();
     }
 

@@ -347,6 +347,7 @@ private:
             if (!why) why = other.failure();
         }
         note(why);
+        if (!why) why = failure_;  // of an event that the stream has waited for before, say
         if (first.failed) why = first.failed;
         const open_mark ended = std::move(marks_.front());
         marks_.pop_front();
@@ -381,7 +382,7 @@ private:
         return false;
     }
     void note(const std::exception_ptr& why) {
-        if (why && !std::exchange(failed_, true)) news_ = why;
+        if (why && !failure_) failure_ = news_ = why;
     }
     /// What an answer of CUDA's about the stream means, and what its kernels have reported.
     [[nodiscard]] std::exception_ptr failure_of(cudaError_t code) const {
@@ -411,9 +412,9 @@ private:
     cudaEvent_t base_ = nullptr;      ///< the stamp that was told last, or the first one's beginning
     std::uint64_t base_ns_ = 0;       ///< when that was, by the host's clock
     std::vector<event> awaited_;      ///< since the last mark
-    std::exception_ptr news_;         ///< not yet told
-    bool failed_ = false;
-    bool busy_ = true;  ///< with clearing the control word
+    std::exception_ptr failure_;      ///< the stream's first
+    std::exception_ptr news_;         ///< the same, not yet told
+    bool busy_ = true;                ///< with clearing the control word
 };
 
 }  // namespace

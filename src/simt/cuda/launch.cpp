@@ -23,10 +23,11 @@ public:
         check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
         pe_environment env_copy = env;
         void* arguments[] = {const_cast<void*>(program), &env_copy};  // CUDA copies both
-        check(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(shape.blocks)),
-                                          dim3(static_cast<unsigned>(shape.warps_per_block * 32)), arguments,
-                                          shape.shared_bytes, stream_),
-              "launching a persistent kernel");
+        const cudaError_t code = cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(shape.blocks)),
+                                                             dim3(static_cast<unsigned>(shape.warps_per_block * 32)),
+                                                             arguments, shape.shared_bytes, stream_);
+        if (code != cudaSuccess) cudaStreamDestroy(stream_);
+        check(code, "launching a persistent kernel");
     }
     ~kernel_run() override {
         if (joined_) cudaStreamDestroy(stream_);  // destroying a stream whose kernel runs on would wait for it

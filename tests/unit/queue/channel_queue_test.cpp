@@ -1,5 +1,8 @@
 #include "channel_queue_suite.hpp"  // on CPU devices
 
+#include <cstdlib>
+#include <memory>
+
 #include "unit/warp_threads.hpp"
 
 namespace laneway::test {
@@ -26,6 +29,34 @@ TEST(channel_queue_threads_test, WarpsOfThreadsExchangeElements) {
         EXPECT_EQ(totals, (std::vector<std::uint32_t>{elements, 0}));
         EXPECT_EQ(consumed, std::vector<std::uint32_t>(elements, 1));
     }
+}
+
+/// The lanes of a warp reserve nearly all of a queue each, together.
+struct greedy_program {
+    channel_queue_ref queue;
+    std::uint32_t* served;  ///< lanes, a bit each
+
+    template <class Ctx>
+    void operator()(Ctx& ctx) const {
+        std::uint64_t first = 0;
+        const bool has = queue.reserve(ctx, full_warp<Ctx>, queue.width() - 1, first);
+        const lane_mask all = ctx.ballot(full_warp<Ctx>, has);
+        if (ctx.lane() == 0) *served = all;
+    }
+};
+
+TEST(channel_queue_threads_test, SumsThatWrapAroundGetNoSpace) {
+    constexpr std::uint32_t width = channel_queue_ref::max_width;  // four lanes ask for nearly 2^32 together
+    // Pages of zeros that nobody touches.
+    const std::unique_ptr<void, decltype(&std::free)> done(std::calloc(channel_queue_ref::done_words(width), 4),
+                                                           &std::free);
+    channel_words words{};
+    const lone_environment alone(0, 1, 30);
+    std::uint32_t served = 0;
+    const channel_queue_ref queue(&words, nullptr, nullptr, static_cast<std::uint32_t*>(done.get()), width, 8, 0);
+    run_warp_threads(alone.get(), {1, 1, 64}, greedy_program{queue, &served});
+    EXPECT_EQ(served, 1u);
+    EXPECT_EQ(words.reserved, width - 1);
 }
 
 }  // namespace

@@ -1,1 +1,30 @@
 #include "device_stream_suite.hpp"
+
+namespace laneway::test {
+namespace {
+
+struct waits_for {
+    std::atomic<bool>* go;
+
+    template <class Ctx>
+    void operator()(Ctx&) const {
+        while (!*go) std::this_thread::yield();
+    }
+};
+
+TEST(device_stream_of_cpu_test, AKernelOfOneBlockHasTheDeadlineToo) {
+    static std::atomic<bool> go = false;  // the kernel outlives the stream
+    streams_of streams("cpu:1", 0);
+    streams.place.job.timeout_seconds = 0.1;
+    device_stream stream = streams.make(), other = streams.make();
+    stream.run(waits_for{&go}, 1);
+    const event late = stream.record(), next = other.record();
+    await(late);
+    await(next);
+    go = true;
+    EXPECT_THROW(std::rethrow_exception(late.failure()), timeout_error);
+    EXPECT_FALSE(next.failure());
+}
+
+}  // namespace
+}  // namespace laneway::test

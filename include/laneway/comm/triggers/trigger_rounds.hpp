@@ -280,10 +280,11 @@ private:
         }
     }
 
-    /// Triggers a tag of another PE: only this PE writes the cell, and only the lane that closes a round.
+    /// Triggers a tag of another PE: only this PE writes the cell. The lane that closes the next round may do so
+    /// before this one has told of its own: the cell only grows.
     LANEWAY_FN void send_trigger(Ctx& ctx, int pe, std::uint32_t cell, std::uint64_t rounds) {
         // Behind the fence of close_round.
-        ctx.store(&address(ctx, view_.cells[cell], pe)->sent, rounds, Ctx::tagged_order, scope::system);
+        ctx.fetch_max(&address(ctx, view_.cells[cell], pe)->sent, rounds, Ctx::tagged_order, scope::system);
     }
 
     /// Leaves the pieces of a round in the queue, or the last one again.
