@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
-from numbers import Real
-from typing import TypedDict
+from numbers import Integral, Real
+from typing import Any, TypedDict
+
+import numpy as np
 
 from laneway import _core
 from laneway.errors import UsageError
@@ -36,10 +38,15 @@ def job_options(devices: str, seed: int, timeout: float, progress: bool, buffer_
     if not (isinstance(timeout, Real) and 0 < timeout < 1e9):
         every = ": every run has a deadline" if timeout is None else ""
         raise UsageError(f"timeout must be a positive number of seconds, not {timeout!r}{every}")
-    if progress not in (False, True):
-        raise UsageError(f"progress must be False or True, not {progress!r}")
+    require_switch("progress", progress)
     require_whole("buffer_bytes", buffer_bytes, 1)
     return _core.Options(devices, seed, timeout, bool(progress), buffer_bytes, METER.get(), TIMELINE.get())
+
+
+def require_switch(name: str, on: Any) -> None:
+    """UsageError unless `on` is False or True, also as a number."""
+    if not isinstance(on, (Integral, np.bool_)) or on not in (False, True):
+        raise UsageError(f"{name} must be False or True, not {on!r}")
 
 
 def require_whole(name: str, number: int, least: int = 0, bits: int = 64) -> None:

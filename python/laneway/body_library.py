@@ -67,7 +67,7 @@ def load_body(source: str, entry: str, flags: tuple[str, ...], cache: Path | Non
     if "clang" not in version_of(compiler):  # GCC would let bodies share what their types of the same name have
         flags = ("-fno-gnu-unique", *flags)
     text = wrapped(source, entry, LABEL)
-    key = key_of(text, version_of(compiler), *compiler, *FLAGS, *flags)
+    key = key_of(text, version_of(compiler), *compiler, *FLAGS, *flags, _native(compiler, flags))
 
     def compiled(to: Path) -> Path:
         try:
@@ -111,6 +111,14 @@ def find_compiler() -> tuple[str, ...]:
 def version_of(compiler: tuple[str, ...]) -> str:
     """What tells the compiler apart from an older or newer one at the same place."""
     return _run(compiler, "--version").stdout
+
+
+def _native(compiler: tuple[str, ...], flags: tuple[str, ...]) -> str:
+    """What `-march=native` and the like mean on this machine, as folders may be shared between machines; empty where
+    no flag says so."""
+    if not any(flag.endswith("=native") for flag in (*compiler, *flags)):
+        return ""
+    return _run(compiler, *flags, "-dM", "-E", "-x", "c++", "-", text="").stdout
 
 
 def _run(compiler: tuple[str, ...], *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:

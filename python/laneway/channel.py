@@ -19,17 +19,20 @@ MOST_DESCRIPTORS = 200
 LOOK_SECONDS = 0.5
 """Between two looks at what else there is while nothing comes or goes."""
 _HEADER = struct.Struct("=QI")
+_HALF = "a message was left in its midst"
 
 
 class Channel:
     """One end. Any thread may send, one receives. `look` is called now and then while a call waits, and may raise what
-    leaves it. Sending and receiving raise ConnectionError where the other end is gone."""
+    leaves it. Sending and receiving raise ConnectionError where the other end is gone, and where a message was left in
+    its midst: what follows could not be told from its rest."""
 
     def __init__(self, end: socket.socket, look: Callable[[], None]) -> None:
         self._socket = end
         self._socket.settimeout(LOOK_SECONDS)
         self._look = look
         self._lock = threading.Lock()
+        self._half_sent = self._half_received = False
 
     def send(self, thing: Any) -> None:
         descriptors: list[int] = []
@@ -51,17 +54,23 @@ class Channel:
             content = pickle.dumps(thing, protocol=5, buffer_callback=stays)
             message = b"".join([struct.pack(f"={len(sizes)}Q", *sizes), content])
             with self._lock:
+                if self._half_sent:
+                    raise ConnectionError(_HALF)
                 self._send_header(_HEADER.pack(len(message), len(descriptors)), descriptors)
                 self._send_all(message)
+                self._half_sent = False
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
 
     def receive(self) -> Any:
+        if self._half_received:
+            raise ConnectionError(_HALF)
         header, descriptors = self._receive_header()
         try:
-            length, count = _HEADER.unpack(header)
+            length, count = _HEADER.unpack(header + self._receive_all(_HEADER.size - len(header)))
             message = memoryview(self._receive_all(length))
+            self._half_received = False
             sizes = struct.unpack_from(f"={count}Q", message)
             buffers = [_content(descriptor, size) for descriptor, size in zip(descriptors, sizes)]
             return pickle.loads(message[8 * count :], buffers=buffers)
@@ -76,6 +85,7 @@ class Channel:
     def _send_header(self, header: bytes, descriptors: list[int]) -> None:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
         sent = self._patiently(lambda: self._socket.sendmsg([header], rights))
+        self._half_sent = True
         self._send_all(header[sent:])
 
     def _send_all(self, content: bytes) -> None:
@@ -84,16 +94,18 @@ class Channel:
             left = left[self._patiently(lambda: self._socket.send(left)) :]  # noqa: B023 - called at once
 
     def _receive_header(self) -> tuple[bytes, list[int]]:
+        """As much of it as comes at once, and the descriptors that come with it."""
         found = array.array("i")
         room = socket.CMSG_SPACE(MOST_DESCRIPTORS * found.itemsize)
         flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
         header, rights, *_ = self._patiently(lambda: self._socket.recvmsg(_HEADER.size, room, flags))
         if not header:
             raise ConnectionError("the other end is closed")
+        self._half_received = True
         for level, kind, content in rights:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
                 found.frombytes(content[: len(content) - len(content) % found.itemsize])
-        return header + self._receive_all(_HEADER.size - len(header)), found.tolist()
+        return header, found.tolist()
 
     def _receive_all(self, count: int) -> bytearray:
         content = bytearray(count)

@@ -59,6 +59,8 @@ def edges_of_frame(
     for column in (source, target) if edge_attr is None else (source, target, edge_attr):
         if column not in columns:
             raise UsageError(f"the data frame has no column {column!r}")
+        if frame[column].ndim != 1:
+            raise UsageError(f"the data frame has several columns {column!r}")
         missing = np.flatnonzero(frame[column].isna().to_numpy())
         if missing.size:
             raise UsageError(f"row {missing[0]} of the data frame has no {column!r}")

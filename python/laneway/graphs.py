@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from laneway import _core
-from laneway.arguments import require_real, require_whole
+from laneway.arguments import require_real, require_switch, require_whole
 from laneway.compressed import open_for
 from laneway.errors import UsageError
 from laneway.file_names import PathLike, as_path
@@ -59,10 +59,9 @@ class GraphFile:
             raise UsageError(f"format must be a name such as 'metis', not {self.format!r}")
         if self.ids not in (None, 32, 64) or isinstance(self.ids, float):
             raise UsageError(f"ids must be 32 or 64 bits wide, not {self.ids!r}")
-        if self.directed not in (None, False, True):
-            raise UsageError(f"directed must be None, False or True, not {self.directed!r}")
-        if self.unweighted not in (False, True):
-            raise UsageError(f"unweighted must be False or True, not {self.unweighted!r}")
+        if self.directed is not None:
+            require_switch("directed", self.directed)
+        require_switch("unweighted", self.unweighted)
 
     def read(self) -> Graph:
         """The graph; UsageError as `read_graph` raises it."""
@@ -109,8 +108,7 @@ def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_wei
         require_whole(name, number)
     for name, number in (("scale", scale), ("max_weight", max_weight)):
         require_whole(name, number, bits=32)
-    if symmetric not in (False, True):
-        raise UsageError(f"symmetric must be False or True, not {symmetric!r}")
+    require_switch("symmetric", symmetric)
     return Graph(_core.generate_kronecker(scale, arcs, bool(symmetric), max_weight, seed))
 
 

@@ -25,8 +25,9 @@ class ThermoTable:
 
 
 def read_thermo(path: PathLike) -> ThermoTable:
-    """Read the last table of a log, which may be that of a run that goes on; plain, gzip or xz. Raises UsageError,
-    naming the line, for a file without a table, and rows that are none."""
+    """Read the last table of a log, plain, gzip or xz. The log may be that of a run that goes on: a last line without
+    its end, of which only a part may be there, does not count. Raises UsageError, naming the line, for a file without a
+    table, and rows that are none."""
     file = as_path(path, "the name of the log")
     try:
         with file.open("rb") as opened:
@@ -46,7 +47,7 @@ class _Reader:
 
     def read(self, text: str) -> ThermoTable:
         inside = False
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(text.split("\n")[:-1], 1):
             words = line.split()
             if words[:1] == ["Step"]:
                 inside, self._titles, self._rows, self._seconds = True, words, [], 0.0

@@ -6,11 +6,10 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laneway import _core
-from laneway.errors import UsageError
+from laneway.file_names import as_path
 from laneway.pending_file import PendingFile
 from laneway.watching import TIMELINE
 
@@ -31,11 +30,7 @@ def timeline(path: str | os.PathLike[str]) -> Iterator[None]:
     file of its own, and what it does is not in the other's. Raises UsageError for a name that cannot be written, before
     anything runs.
     """
-    try:
-        target = Path(path)
-    except TypeError:
-        raise UsageError(f"path must be the name of a file, not {path!r}") from None
-    with PendingFile(target) as file:
+    with PendingFile(as_path(path, "the timeline's file name")) as file:
         collected = _core.Timeline()
         collecting = TIMELINE.set(collected)
         try:

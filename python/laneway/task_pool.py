@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laneway import _core
-from laneway.arguments import BUFFER_BYTES, job_options, require_real, require_whole
+from laneway.arguments import BUFFER_BYTES, job_options, require_real, require_switch, require_whole
 from laneway.errors import UsageError
 from laneway.gpu_bodies import GpuBodies
 from laneway.isolated_core import IsolatedCore
@@ -79,8 +79,7 @@ class TaskPool(Executor):
         if host_threads is not None:
             require_whole("host_threads", host_threads, 1, 16)
         job = job_options(devices, seed, timeout, False, buffer_bytes)
-        if isolate not in (False, True):
-            raise UsageError(f"isolate must be False or True, not {isolate!r}")
+        require_switch("isolate", isolate)
         core: _core.TaskPoolCore | IsolatedCore
         if isolate:
             limits = (capacity, bundle, batch_bytes, operand_bytes)

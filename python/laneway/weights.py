@@ -51,12 +51,24 @@ def _numbers(values: NDArray[Any], name: Callable[[int], str]) -> NDArray[Any]:
         if not isinstance(value, (numbers.Real, Decimal)):
             raise UsageError(f"{name(place)} is {value!r}, not a number")
         if isinstance(value, numbers.Integral) and not -(2**63) <= int(value) < 2**63:
-            limit = "negative" if int(value) < 0 else "over the limit of 4294967295"
-            raise UsageError(f"{name(place)}, {value}, is {limit}")
+            raise UsageError(f"{name(place)}, {value}, is {_outside(value)}")
     if all(isinstance(value, numbers.Integral) for value in values):
         return np.array([int(value) for value in values], dtype=np.int64)
-    # A narrow float of NumPy's is the decimal that it shows.
-    return np.array([float(str(value)) if isinstance(value, np.floating) else float(value) for value in values])
+    return np.array([_as_float(value, name, place) for place, value in enumerate(values)])
+
+
+def _as_float(value: Any, name: Callable[[int], str], place: int) -> float:
+    try:
+        # A narrow float of NumPy's is the decimal that it shows.
+        return float(str(value)) if isinstance(value, np.floating) else float(value)
+    except OverflowError:  # a Fraction, for instance
+        raise UsageError(f"{name(place)} is {_outside(value)}") from None
+    except ValueError:  # a signalling NaN
+        raise UsageError(f"{name(place)} is not a number") from None
+
+
+def _outside(value: Any) -> str:
+    return "negative" if value < 0 else "over the limit of 4294967295"
 
 
 def whole_indices(name: str, values: ArrayLike) -> NDArray[np.int64]:

@@ -86,7 +86,7 @@ class WorkerProcess:
 
 def _start(descriptor: int) -> subprocess.Popen[Any]:
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    arguments = [json.dumps(sys.path), str(descriptor), str(os.getpid())]
+    arguments = [json.dumps([place for place in sys.path if isinstance(place, str)]), str(descriptor), str(os.getpid())]
     return subprocess.Popen(
         [sys.executable, *flags, "-c", _START, *arguments],
         stdin=subprocess.DEVNULL,

@@ -100,6 +100,8 @@ public:
         if (released_) throw usage_error(on_->link().name() + ": the segment has been released");
         released_ = true;
     }
+    /// The same does not release it, after all.
+    void give_back() { released_ = false; }
     [[nodiscard]] vector_array<std::uint8_t> bytes() const {
         if (released_) throw usage_error(on_->link().name() + ": the segment has been released");
         std::shared_ptr<std::vector<std::uint8_t>> memory;
@@ -141,15 +143,18 @@ struct flow_receive {
     std::shared_ptr<flow_link> on;
     flow::pending_receive coming;
 
-    /// Waits for its bytes as well. Null at the end.
-    [[nodiscard]] std::shared_ptr<flow_segment> wait() const {
+    std::shared_ptr<flow_segment> come;  ///< once somebody has waited for it; under the interpreter's lock
+
+    /// Waits for its bytes as well. The same for all that wait, null at the end.
+    [[nodiscard]] std::shared_ptr<flow_segment> wait() {
         flow::pending_segment packet;
         {
             const flow_call waiting(on->of());
             packet = coming.get();
             waiting.context().wait(coming.arrived(), on->link().name() + ": the bytes of a packet");
         }
-        return packet ? std::make_shared<flow_segment>(on, packet) : nullptr;
+        if (packet && !come) come = std::make_shared<flow_segment>(on, packet);
+        return come;
     }
 };
 
@@ -173,7 +178,7 @@ flow_send send_array(const std::shared_ptr<flow_link>& on, const nb::object& arr
     return {on, sent};
 }
 
-/// The buffer is free when its bytes have gone on.
+/// The buffer is free when its bytes have gone on, or will not; where nothing was sent the segment is the caller's.
 flow_send pass_on(const std::shared_ptr<flow_link>& on, const std::shared_ptr<flow_segment>& segment,
                   std::uint64_t tag) {
     const flow_link& in = segment->on();
@@ -182,9 +187,18 @@ flow_send pass_on(const std::shared_ptr<flow_link>& on, const std::shared_ptr<fl
                           " is sent from there");
     }
     segment->take();
-    const event sent = send_now(*on, {segment->packet().as<std::uint8_t>(), segment->packet().bytes(), 1, tag, {}});
-    sent.then([sent, from = in.link(), packet = segment->packet()] {
-        if (!sent.failure()) from.release(packet);
+    event sent;
+    try {
+        sent = send_now(*on, {segment->packet().as<std::uint8_t>(), segment->packet().bytes(), 1, tag, {}});
+    } catch (...) {
+        segment->give_back();
+        throw;
+    }
+    sent.then([from = in.link(), packet = segment->packet()] {
+        try {
+            from.release(packet);
+        } catch (const error&) {  // the dataflow has ended, or ends with that
+        }
     });
     return {on, sent};
 }
@@ -227,10 +241,11 @@ void register_ends(nb::module_& module) {
     });
     module.def(
         "flow_add_endpoint",
-        [](const flow_endpoint& of, const std::string& name) {
-            return flow_endpoint{of.of, of.of->context().add_endpoint(of.end, name)};
+        [](const std::shared_ptr<dataflow>& flow, const flow_endpoint& of, const std::string& name) {
+            of.require(flow);
+            return flow_endpoint{flow, flow->context().add_endpoint(of.end, name)};
         },
-        "of"_a, "name"_a);
+        "flow"_a, "of"_a, "name"_a);
     module.def(
         "flow_router",
         [](const std::shared_ptr<dataflow>& of, const std::string& policy, const std::string& name) {
@@ -296,7 +311,7 @@ void register_flow(nb::module_& module) {
         "flow_receive",
         [](const std::shared_ptr<flow_link>& on) {
             const flow_call receiving(on->of());
-            return flow_receive{on, on->link().receive()};
+            return flow_receive{on, on->link().receive(), nullptr};
         },
         "link"_a);
 }

@@ -89,6 +89,10 @@ private:
 struct flow_endpoint {
     std::shared_ptr<dataflow> of;
     flow::endpoint end;
+
+    void require(const std::shared_ptr<dataflow>& context) const {
+        if (of != context) throw usage_error(end.name() + " is an endpoint of another context");
+    }
 };
 
 /// A link, of which its Python object, its receives and its segments have a share.

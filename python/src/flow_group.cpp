@@ -128,12 +128,14 @@ void register_flow_groups(nb::module_& module) {
         .def_ro("rank", &flow::path_info::rank);
     module.def(
         "flow_path",
-        [](const flow_endpoint& from, const flow_endpoint& to) {
+        [](const std::shared_ptr<dataflow>& of, const flow_endpoint& from, const flow_endpoint& to) {
+            from.require(of);
+            to.require(of);
             require_device(from);
             require_device(to);
             return from.of->context().paths().path(from.end.device(), to.end.device());
         },
-        "source"_a, "target"_a);
+        "of"_a, "source"_a, "target"_a);
     module.def(
         "flow_bandwidth",
         [](const flow_endpoint& from, const flow_endpoint& to) {

@@ -32,7 +32,7 @@ dataflow::~dataflow() {
         return;
     }
     close();
-    const nb::gil_scoped_release released;
+    const released_gil released;
     context_.reset();
 }
 
@@ -49,7 +49,7 @@ void dataflow::close() {
     if (foreign()) return;
     closed_ = true;
     {
-        const nb::gil_scoped_release released;
+        const released_gil released;
         context_->close();
     }
     const auto things = std::exchange(held_, {});  // nothing reads them any more
@@ -64,7 +64,7 @@ void dataflow::close_all() {
         return std::any_of(open.begin(), open.end(), [](const auto& d) { return !d->foreign() && d->inside_ > 0; });
     };
     for (int left = 2000; left > 0 && busy(); --left) {
-        const nb::gil_scoped_release released;
+        const released_gil released;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 }

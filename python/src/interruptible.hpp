@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "laneway/base/interruption.hpp"
+#include "released_gil.hpp"
 
 namespace laneway::python {
 
@@ -28,7 +29,7 @@ private:
         if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
     }
 
-    std::optional<nanobind::gil_scoped_release> released_;
+    std::optional<released_gil> released_;
     std::optional<interruption> leave_;
 };
 

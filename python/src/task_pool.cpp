@@ -136,7 +136,7 @@ public:
             (void)service_.release();
             return;
         }
-        const nb::gil_scoped_release released;
+        const released_gil released;
         service_.reset();
     }
     task_pool_core(const task_pool_core&) = delete;
@@ -187,7 +187,7 @@ public:
     nb::tuple take_ended() {
         std::vector<task_end> ends;
         {
-            const nb::gil_scoped_release released;
+            const released_gil released;
             ends = service_->take_ended();
         }
         nb::list done, failed, cancelled;
@@ -256,7 +256,7 @@ void register_statistics(nb::module_& module) {
 
 void register_task_pool(nb::module_& module) {
     register_statistics(module);
-    const nb::call_guard<nb::gil_scoped_release> released;
+    const nb::call_guard<released_gil> released;
     nb::class_<task_pool_core>(module, "TaskPoolCore", "A pool of tasks on its devices.")
         .def(nb::init<const options&, std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t>(), "job"_a,
              "capacity"_a, "bundle_tasks"_a, "batch_bytes"_a, "operand_bytes"_a)

@@ -40,7 +40,7 @@ void register_timeline(nb::module_& module) {
             [](const timeline& all) {
                 std::string text;
                 {
-                    const nb::gil_scoped_release released;
+                    const released_gil released;
                     text = all.json();
                 }
                 return nb::bytes(text.data(), text.size());

@@ -62,6 +62,23 @@ def test_an_end_that_is_gone() -> None:
         one.send(b"x" * 10_000_000)
 
 
+def test_a_message_left_in_its_midst_ends_the_channel() -> None:
+    def leave() -> None:
+        raise KeyError("enough")
+
+    ours, theirs = socket.socketpair()
+    channel, other = Channel(ours, leave), Channel(theirs, leave)
+    with pytest.raises(KeyError):
+        other.send(b"x" * 10_000_000)  # which the channel does not take
+    with pytest.raises(ConnectionError, match="in its midst"):
+        other.send(1)
+    with pytest.raises(KeyError):
+        channel.receive()
+    other.close()
+    with pytest.raises(ConnectionError, match="in its midst"):
+        channel.receive()
+
+
 def test_waits_can_be_left() -> None:
     def leave() -> None:
         raise KeyError("enough")

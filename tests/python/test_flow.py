@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import laneway as lw
@@ -135,6 +136,8 @@ def test_wrong_use(ctx: lw.flow.Context) -> None:
             (lambda: lw.flow.Link(device, ctx.host, packet_bytes=0), "packet_bytes must be a whole number from 1"),
             (lambda: lw.flow.Link(device, ctx.host, buffers=0), "buffers must be a whole number from 1"),
             (lambda: ctx.add_endpoint(router, "second"), "no endpoints of its own"),
+            (lambda: ctx.add_endpoint(other.host, "h"), "host is an endpoint of another context"),
+            (lambda: ctx.path(device, other.devices[0]), "cpu:0 is an endpoint of another context"),
             (lambda: ctx.add_endpoint(device, 5), "name must be text, not 5"),  # type: ignore[arg-type]
             (lambda: lw.flow.Router(ctx, name=5), "name must be text, not 5"),  # type: ignore[arg-type]
             (lambda: link.send(np.arange(8), pieces=[(1, 2), (1,)]), "pieces must be a list of numbers, or of rows"),
@@ -205,6 +208,51 @@ def test_segments_that_nobody_holds_are_released(ctx: lw.flow.Context) -> None:
     for number in range(50):
         assert link.receive().result().array(np.int64)[0] == number  # type: ignore[union-attr]
     sending.result()
+
+
+def test_segments_that_cannot_be_sent_on_stay_the_callers(ctx: lw.flow.Context) -> None:
+    host, device = ctx.host, ctx.devices[0]
+    link, onward = lw.flow.Link(host, device, packet_bytes=8, buffers=1), lw.flow.Link(device, host)
+    link.send(np.arange(3))
+    onward.shutdown()
+    with link.receive().result() as first:  # type: ignore[union-attr]
+        with pytest.raises(lw.UsageError, match="after"):
+            onward.send(first)
+        assert first.array(np.int64)[0] == 0
+    with link.receive().result() as second:  # type: ignore[union-attr]
+        assert second.array(np.int64)[0] == 1
+
+
+def test_segments_whose_way_on_goes_are_released(ctx: lw.flow.Context) -> None:
+    host, device = ctx.host, ctx.devices[0]
+    link, onward = lw.flow.Link(host, device, packet_bytes=8, buffers=1), lw.flow.Link(device, host, buffers=1)
+    link.send(np.arange(3))
+    sendings = [onward.send(link.receive().result()) for _ in range(2)]  # type: ignore[arg-type]
+    assert not sendings[1].done()  # nobody takes the first
+    del onward, sendings
+    gc.collect()
+    assert link.receive().result().array(np.int64)[0] == 2  # type: ignore[union-attr]
+
+
+def test_who_waits_for_one_packet_gets_one_segment(ctx: lw.flow.Context) -> None:
+    link = lw.flow.Link(ctx.host, ctx.devices[0], packet_bytes=8, buffers=1)
+    for number in range(20):
+        coming = link.receive()
+        with ThreadPoolExecutor(4) as threads:
+            came = [threads.submit(coming.result) for _ in range(4)]
+            link.send([number])
+        first = coming.result()
+        assert first is not None and all(each.result() is first for each in came)
+        first.release()
+
+
+def test_blocks_of_segments_tell_what_they_raised() -> None:
+    with lw.flow.Context("cpu:1") as ctx:
+        link = lw.flow.Link(ctx.host, ctx.devices[0])
+        link.send([1])
+        with pytest.raises(ValueError, match="mine"), link.receive().result():  # type: ignore[union-attr]
+            ctx.close()
+            raise ValueError("mine")
 
 
 def test_arrays_live_until_they_have_been_sent(ctx: lw.flow.Context) -> None:

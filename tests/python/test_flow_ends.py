@@ -117,6 +117,22 @@ def test_python_ends_while_threads_wait() -> None:
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
 
 
+def test_a_worker_does_not_join_itself(ctx: lw.flow.Context) -> None:
+    told: list[str] = []
+
+    def joins() -> None:
+        try:
+            ctx.join()
+        except lw.UsageError as error:
+            told.append(str(error))
+
+    begin = threading.Event()
+    ctx.start_worker(lambda: begin.wait(60) and joins())
+    begin.set()
+    ctx.join()
+    assert told == ["a worker cannot wait until all workers have returned"]
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python's, of forks in processes with threads
 def test_forks_are_refused(ctx: lw.flow.Context) -> None:
     link = lw.flow.Link(ctx.host, ctx.devices[0])

@@ -268,6 +268,8 @@ def test_wrong_results_are_found(scikit_learn: bool, monkeypatch: pytest.MonkeyP
     assert reference.verify(points, dataclasses.replace(result, cluster_centers=moved)).mismatches == 1
     check = reference.verify(points, dataclasses.replace(result, inertia=result.inertia * 1.001))
     assert check.mismatches == 1 and "inertia" in check.first_mismatch
+    moved[2, 1] = np.nan
+    assert reference.verify(points, dataclasses.replace(result, cluster_centers=moved)).mismatches == 1
 
 
 FILES = {

@@ -245,6 +245,8 @@ def test_logs(tmp_path: Path) -> None:
     assert table.seconds == 0, "of the last run, which goes on"
     file.write_text(LOG_TEXT[: LOG_TEXT.index("   Step")])
     assert read_thermo(file).seconds == 0.5
+    file.write_text("Step Temp\n0 4\n10 5\n20 12")  # of 12.5, perhaps
+    assert read_thermo(file).columns["Temp"].tolist() == [4, 5]
     for text, words in (
         ("", "has no table of energies"),
         ("Step Temp\n", "has no table of energies"),

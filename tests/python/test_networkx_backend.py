@@ -262,13 +262,13 @@ def test_a_forked_process_opens_its_own(town: Any) -> None:
 def test_graphs_of_files_and_arrays(small: Path, calls: Calls) -> None:
     from laneway.networkx_backend import Graph
 
-    roads = Graph(lw.read_graph(small))
+    roads = Graph(lw.read_graph(small), multigraph=True)
     assert nx.single_source_dijkstra_path_length(roads, 1) == {1: 0, 2: 4, 3: 4, 4: 14}
     assert nx.dijkstra_path(roads, 1, 4) == [1, 2, 4]
     assert nx.single_target_shortest_path_length(roads, 3) == {3: 0, 2: 1, 1: 2}
     assert (len(roads), roads.number_of_edges(), 7 in roads, list(roads)) == (6, 8, False, [1, 2, 3, 4, 5, 6])
     assert calls == ["single_source_dijkstra_path_length", "dijkstra_path", "single_target_shortest_path_length"]
-    assert repr(roads) == "<laneway DiGraph of NetworkX: 6 nodes, 8 edges>"
+    assert repr(roads) == "<laneway MultiDiGraph of NetworkX: 6 nodes, 8 edges>"
     assert nx.shortest_path(roads, 1, 4) == [1, 4]
     assert nx.shortest_path(roads, 1, 4, weight="weight") == [1, 2, 4]
     with pytest.raises(nx.NetworkXNoPath, match=r"No path between 1 and 5\."):
@@ -280,16 +280,29 @@ def test_graphs_of_files_and_arrays(small: Path, calls: Calls) -> None:
     assert str(error.value.__cause__) == "this graph has 'weight' of its edges, not 'toll'"
     with pytest.raises(lw.UsageError, match=r"graph must be a laneway\.Graph, not dict"):
         Graph({})
+    for offsets, heads in (([0, 2, 2], [1, 1]), ([0, 3, 3], [1, 0, 1])):
+        twice = lw.Graph.from_csr(offsets, heads)
+        with pytest.raises(lw.UsageError, match="several arcs lead from 0 to 1: say multigraph=True"):
+            Graph(twice)
+        assert Graph(twice, multigraph=True).number_of_edges() == len(heads)
+    assert Graph(lw.Graph.from_csr([0, 0, 2, 2], [1, 0])).number_of_edges() == 2
     edges = lw.Graph.from_edges(np.array([[0, 1], [1, 2]]), [0.5, 0.25], directed=False)
     square = Graph(edges, directed=False, attribute="toll")
     assert nx.single_source_dijkstra_path_length(square, 2, weight="toll") == {2: 0, 1: 0.25, 0: 0.75}
     assert square.number_of_edges() == 2 and not square.is_directed()
 
 
+def test_ranks_that_rounding_alone_changes_are_left_to_networkx() -> None:
+    graph = nx.Graph([(0, 5), (1, 6), (1, 2), (2, 5), (2, 3), (3, 6), (4, 4)])
+    how = {"alpha": 1, "tol": 1e-12, "weight": None, "max_iter": 1000}
+    with pytest.raises(NotImplementedError, match="raised NotImplementedError"):
+        nx.pagerank(graph, backend="laneway", **how)
+
+
 def test_functions_that_are_not_offered_take_a_graph_back(small: Path) -> None:
     from laneway.networkx_backend import Graph
 
-    roads = Graph(lw.read_graph(small))
+    roads = Graph(lw.read_graph(small), multigraph=True)
     with pytest.raises(NotImplementedError, match="strongly_connected"):
         list(nx.strongly_connected_components(roads))
     with nx.config(fallback_to_nx=True):

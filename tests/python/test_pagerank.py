@@ -186,6 +186,9 @@ def test_wrong_ranks_are_named(small: Path) -> None:
     check = reference.verify(graph, dataclasses.replace(result, rank=lw.VertexArray(wrong, result.rank.numbering)))
     assert check.mismatches == 2
     assert check.first_mismatch.startswith("vertex 2 has rank ")
+    wrong[:] = np.nan
+    check = reference.verify(graph, dataclasses.replace(result, rank=lw.VertexArray(wrong, result.rank.numbering)))
+    assert check.mismatches == len(wrong)
 
 
 def test_rounds_that_end_wrong_are_named(small: Path) -> None:

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from conftest import Run
 from laneway.programs import kmeans as kmeans_module
+from laneway.programs.forkjoin_study import study_forkjoin
+from laneway.programs.messaging_study import study_messaging
+from laneway.programs.service_study import study_service
 
 POINTS = np.arange(20.0).reshape(10, 2)
 NO_TEXT = "\udcff"  # what Python makes of the byte 0xff in an argument
@@ -67,6 +70,8 @@ def test_names_of_no_file(name: Any, words: str) -> None:
         lambda: lw.write_points(POINTS, name),
         lambda: lw.read_atoms(name),
         lambda: lw.read_sequences(name),
+        lambda: lw.read_trace(name),
+        lambda: lw.timeline(name).__enter__(),
     ):
         with pytest.raises(lw.UsageError, match=words):
             call()
@@ -92,6 +97,10 @@ def test_a_sequence_that_can_be_no_files_name() -> None:
         (lambda: lw.kmeans(POINTS, 2, sample_weight=[[1, 2], [3]]), "sample_weight"),
         (lambda: lw.kmeans(POINTS, 2, init=[[1, 2], [3]]), "init"),
         (lambda: lw.kmeans(POINTS, 2, progress="x"), "progress must be False or True, not 'x'"),
+        (lambda: lw.kmeans(POINTS, 2, progress=np.zeros(3)), "progress must be False or True"),
+        (lambda: study_service(devices=5), "devices must be a list"),  # type: ignore[arg-type]
+        (lambda: study_messaging(devices=["cpu:2"]), "devices must be a list"),  # type: ignore[arg-type]
+        (lambda: study_forkjoin(devices=5), "devices must be a list"),  # type: ignore[arg-type]
         (lambda: lw.pagerank(lw.generate_grid(2, 2), nstart=[[1, 2], [3]]), "nstart"),
         (lambda: lw.bfs(lw.generate_grid(2, 2), 0, partition=[[1, 2], [3]]), "partition"),
         (lambda: lw.generate_grid(2, 2, keep="x"), "keep must be a number"),

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import laneway as lw
@@ -292,6 +293,30 @@ def test_what_was_compiled_is_kept(counting_compiler: Path, tmp_path: Path, pool
     with pytest.raises(lw.TaskBodyError):
         lw.TaskBody("int value() { return nothing; }", cache=cache)
     assert len(list(cache.iterdir())) == 3, "a failure leaves nothing"
+
+
+def test_what_was_compiled_for_another_cpu_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "cxx"
+    script.touch(0o755)
+    monkeypatch.setenv("CXX", f"{script} -mtune=native")
+    source = "int value() { return 7; }"
+    for define, libraries in (("A", 1), ("A", 1), ("B", 2)):  # what `native` brings with it
+        script.write_text(f'#!/bin/sh\nexec c++ "$@" -D{define}\n')
+        lw.TaskBody(source, cache=tmp_path / "cache")
+        assert len(list((tmp_path / "cache").iterdir())) == libraries
+
+
+def test_batches_go_on_after_one_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "#include <unistd.h>\ndouble nap(double s) { usleep(unsigned(s * 1e6)); return s; }"
+    monkeypatch.setattr(batch, "_pools", {})
+    with monkeypatch.context() as hasty:
+        hasty.setattr(batch, "TaskPool", partial(lw.TaskPool, timeout=0.5))
+        with pytest.raises(lw.TimeoutError):
+            lw.run_batch(source, np.array([3.0]), name="nap", devices="cpu:1")
+    assert lw.run_batch(source, np.array([0.0]), name="nap", devices="cpu:1").tolist() == [0.0]
+    for wrong in ({"devices": ["cpu:1"]}, {"devices": 5}):
+        with pytest.raises(lw.UsageError, match="devices must be text"):
+            lw.run_batch(source, np.array([0.0]), **wrong)  # type: ignore[arg-type]
 
 
 def test_what_is_damaged_is_made_again(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_a_block_that_raises_leaves_nothing(tmp_path: Path) -> None:
         lw.timeline(tmp_path / "no/folder/t.json"),
     ):
         raise AssertionError("it is refused before anything runs")
-    with pytest.raises(lw.UsageError, match="path must be"), lw.timeline(3):  # type: ignore[arg-type]
+    with pytest.raises(lw.UsageError, match="must be str, bytes or a path, not int"), lw.timeline(3):  # type: ignore[arg-type]
         raise AssertionError
 
 
@@ -305,3 +305,8 @@ def test_damaged_timelines_are_refused_or_drawn(recorded: Path) -> None:
             assert "\n" not in str(error)
             refused += 1
     assert 50 < refused < 300
+    trace = json.loads(whole)
+    trace["traceEvents"].append({"ph": "X", "pid": 0, "name": "a", "ts": 0, "dur": 1, "cat": "stream ", "args": {}})
+    recorded.write_text(json.dumps(trace))
+    with pytest.raises(lw.UsageError, match="damaged"):
+        read_timeline(recorded)

@@ -82,33 +82,34 @@ def test_types_of_all_packages_are_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "at_once", "firsts"),
+    ("gpus", "own", "locks"),
     [
-        ("0,1,2,3", 4, "0123012"),
-        ("4,5", 4, "4455445"),
-        ("0,1,2,3", 2, "0202020"),
-        ("7", 2, "-------"),
-        ("", 2, "-------"),
+        ("0,1,2,3", "0123012", ["gpu_0", "gpu_1", "gpu_2", "gpu_3"]),
+        ("4,5", "4545454", ["gpu_4", "gpu_5"]),
+        ("7", "7777777", None),
+        ("", "-------", None),
     ],
 )
-def test_suites_that_run_at_once_begin_with_different_gpus(
-    tmp_path: Path, gpus: str, at_once: int, firsts: str
-) -> None:
-    """ctest takes the GPUs from the environment, and tells each suite an order of them."""
+def test_suites_have_a_gpu_to_themselves(tmp_path: Path, gpus: str, own: str, locks: list[str] | None) -> None:
+    """ctest takes the GPUs from the environment. What runs on all of them runs apart, where there are several."""
     suites = tmp_path / "suites"
     suites.write_text("#!/bin/sh\nprintf 's1.\\n  one\\ns2.\\n  one\\ns3.\\ns4.\\ns5.\\ns6.\\ns7.\\n  one\\n'\n")
     suites.chmod(0o755)
-    words = {"executable": suites, "prefix": "cuda.", "without": "", "at_once": at_once, "properties": "LABELS;cuda"}
+    words = {"executable": suites, "prefix": "cuda.", "without": "s9.*", "properties": "LABELS;cuda"}
+    words |= {"on_gpus": "TRUE", "on_all_gpus": "*/cuda"}
     lines = [f'set(suites_{name} "{value}")\n' for name, value in words.items()]
     (tmp_path / "CTestTestfile.cmake").write_text("".join(lines) + f'include("{ROOT}/tests/suites.cmake")\n')
     command = [str(Path(sys.executable).parent / "ctest"), "--show-only=json-v1"]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": gpus}
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment)
-    orders = []
+    tests = {}
     for test in json.loads(done.stdout)["tests"]:
         known = {each["name"]: each["value"] for each in test["properties"]}
         assert known["LABELS"] == ["cuda"]
-        (value,) = known.get("ENVIRONMENT", ["CUDA_VISIBLE_DEVICES=-"])
-        orders.append(value.removeprefix("CUDA_VISIBLE_DEVICES="))
-    assert "".join(order[0] for order in orders) == firsts
-    assert all(sorted(order) == sorted(gpus) for order in orders if order != "-")
+        tests[test["name"]] = (test["command"][1], known.get("ENVIRONMENT"), known.get("RESOURCE_LOCK"))
+    assert tests.pop("cuda.all_gpus", None) == (locks and ("--gtest_filter=*/cuda:-s9.*", None, locks))
+    without = "s9.*:*/cuda" if locks else "s9.*"
+    for number, gpu in enumerate(own, 1):
+        alone = (None, None) if gpu == "-" else ([f"CUDA_VISIBLE_DEVICES={gpu}"], [f"gpu_{gpu}"])
+        assert tests.pop(f"cuda.s{number}") == (f"--gtest_filter=s{number}.*:-{without}", *alone)
+    assert not tests

@@ -119,11 +119,11 @@ class Context:
         """Another endpoint of the same device, or of the host, with links of its own."""
         if not isinstance(name, str):
             raise UsageError(f"name must be text, not {name!r}")
-        return Endpoint(_core.flow_add_endpoint(core_of(of), name))
+        return Endpoint(_core.flow_add_endpoint(self._core, core_of(of), name))
 
     def path(self, source: Endpoint, target: Endpoint) -> Path:
         """How bytes get from memory of the one to memory of the other: devices, or the host."""
-        return Path(source, target, _core.flow_path(core_of(source), core_of(target)))
+        return Path(source, target, _core.flow_path(self._core, core_of(source), core_of(target)))
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -142,7 +142,9 @@ class Context:
 
     def join(self) -> None:
         """Wait until all workers have returned. Raises the dataflow's first error, and TimeoutError naming a worker
-        that has not returned after `timeout` seconds."""
+        that has not returned after `timeout` seconds. UsageError where a worker calls it."""
+        if threading.current_thread() in self._workers:
+            raise UsageError("a worker cannot wait until all workers have returned")
         for worker in self._workers:
             self._wait(partial(_has_ended, worker), f"worker {worker.name} did not return")
         self._workers.clear()

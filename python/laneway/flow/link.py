@@ -83,9 +83,14 @@ class Segment:
     def __enter__(self) -> Segment:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if not self._core.released:
+    def __exit__(self, _: object, raised: BaseException | None, __: object) -> None:
+        if self._core.released:
+            return
+        try:
             self._core.release()
+        except UsageError:  # the context has been closed, which is not what has to be told of a block that raises
+            if raised is None:
+                raise
 
     def __repr__(self) -> str:
         end = self.offset + self.nbytes
@@ -109,11 +114,11 @@ class Sending:
 
 
 class Receiving:
-    """A packet that is to come."""
+    """A packet that is to come. Any thread."""
 
     def __init__(self, core: _core.FlowReceive) -> None:
         self._core = core
-        self._segment: Segment | None = None
+        self._came: dict[str, Segment | None] = {}
 
     def done(self) -> bool:
         """Whether `result` returns at once."""
@@ -123,10 +128,10 @@ class Receiving:
         """Wait until the packet is there; the same one each time. None at the end: all senders have shut down, and all
         has been received. Raises what ended the dataflow, and TimeoutError that names the link after the context's
         `timeout`."""
-        if self._segment is None:
+        if not self._came:
             came = self._core.wait()
-            self._segment = None if came is None else Segment(came)
-        return self._segment
+            self._came.setdefault("segment", None if came is None else Segment(came))  # of several threads, the first's
+        return self._came["segment"]
 
 
 class Link:

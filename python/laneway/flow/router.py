@@ -49,8 +49,8 @@ class Router(Endpoint):
 
     or a function `policy(packet, source, outputs)`, called on the thread that sends, once for each packet, which
     returns the number of an output, several of which the first that has room takes it, or a `Route`. What it raises
-    is the cause of the UsageError that the send raises. It is let go when the context is closed. `name` is for
-    messages.
+    is the cause of the UsageError that the send raises. It is let go when the context is closed, and not before: a
+    context that nobody closes stays open where a policy refers to it. `name` is for messages.
     """
 
     def __init__(self, context: Context, policy: Policy = "available", name: str = "") -> None:

@@ -4,7 +4,7 @@ NetworkX finds it by the package's entry points and loads it with the first call
 
     from laneway.networkx_backend import Graph
 
-    roads = Graph(lw.read_graph("USA-road-d.NY.gr.gz"))
+    roads = Graph(lw.read_graph("USA-road-d.NY.gr.gz"), multigraph=True)
     ranks = nx.pagerank(roads)  # runs on the devices, as the graph is one of this backend
 
 Names are loaded when they are first asked for: NetworkX itself reads only the table of functions when it is imported.

@@ -19,7 +19,7 @@ class Graph:
     It is made of a `laneway.Graph`, whose vertices are its nodes and whose weights are the edge attribute `attribute`,
     or by NetworkX's dispatch of one of its own graphs. It does not change. `directed=False` says that each arc has its
     like in the other direction, as `directed=False` of `Graph.from_edges` and `read_graph` makes them; `multigraph`,
-    that parallel arcs are edges of their own.
+    that parallel arcs are edges of their own. UsageError for parallel arcs where it is not said.
 
     Functions that the backend does not have raise NotImplementedError, or run on a converted graph where
     `nx.config.fallback_to_nx` is set.
@@ -37,6 +37,8 @@ class Graph:
     ) -> None:
         if not isinstance(graph, laneway.graph.Graph):
             raise UsageError(f"graph must be a laneway.Graph, not {type(graph).__name__}")
+        if not multigraph:
+            _refuse_parallel_arcs(graph)
         decimal = np.ones(graph.arcs, dtype=bool) if graph.weight_scale != 1 else None
         self._set(Rows(graph, graph.weight_scale, decimal), None, directed, multigraph, attribute, {})
 
@@ -128,3 +130,19 @@ class Graph:
     def __repr__(self) -> str:
         kind = ("Multi" if self._multigraph else "") + ("DiGraph" if self._directed else "Graph")
         return f"<laneway {kind} of NetworkX: {len(self)} nodes, {self.number_of_edges()} edges>"
+
+
+def _refuse_parallel_arcs(graph: laneway.graph.Graph) -> None:
+    heads, offsets = graph.heads, graph.offsets.astype(np.int64)
+    rises = np.ones(graph.arcs, dtype=bool)  # from the arc before, or the first of its row
+    rises[1:] = heads[1:] > heads[:-1]
+    rises[offsets[offsets < graph.arcs]] = True
+    if rises.all():
+        return
+    tails = np.repeat(np.arange(graph.vertices), np.diff(offsets))
+    order = np.lexsort((heads, tails))  # rows made from arrays may be in any order
+    tails, heads = tails[order], heads[order]
+    again = np.flatnonzero((tails[1:] == tails[:-1]) & (heads[1:] == heads[:-1]))
+    if again.size:
+        tail, head = graph.id_of(int(tails[again[0]])), graph.id_of(int(heads[again[0]]))
+        raise UsageError(f"several arcs lead from {tail!r} to {head!r}: say multigraph=True, or make them one")

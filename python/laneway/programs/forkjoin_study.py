@@ -10,7 +10,7 @@ from typing import Callable
 import numpy as np
 
 from laneway import _core
-from laneway.arguments import BUFFER_BYTES, require_whole
+from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import DeviceFault, UsageError
 from laneway.programs.recursion import (
     MEMORY_BYTES,
@@ -100,6 +100,7 @@ def study_forkjoin(
     if sizes not in ("", "thesis", "small"):
         raise UsageError(f"sizes must be thesis or small, not {sizes}")
     require_whole("runs", runs, 1, bits=31)
+    job_options(devices, seed, timeout, False, buffer_bytes)  # refuses what each run would
     on_gpus = _core.parse_devices(devices)[0].startswith("cuda")
     workers = list(workers) or list(WORKERS["cuda" if on_gpus else "cpu"])
     for number in workers:

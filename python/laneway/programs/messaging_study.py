@@ -116,10 +116,10 @@ def study_messaging(
         raise UsageError(f"window must be from 1 to {MAX_WINDOW}, not {window}")
     if engines not in ENGINES:
         raise UsageError(f"engines must be a power of two up to {ENGINES[-1]}, not {engines!r}")
+    options = job_options(devices, seed, timeout, False, buffer_bytes)
     n_devices = len(_core.parse_devices(devices))
     if n_devices < 2:
         raise UsageError("devices must be two at least, which pass messages, not one")
-    options = job_options(devices, seed, timeout, False, buffer_bytes)
     found = []
     for pattern in patterns:
         sends_by_lanes = pattern == "rate"

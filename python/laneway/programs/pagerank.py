@@ -236,12 +236,12 @@ def _reach(alpha: float) -> float:
 
 def within_rounding(alpha: float, residual: float) -> bool:
     """Whether rounding alone may have changed the ranks by as much as the last round has."""
-    return alpha < 1 and residual <= _reach(alpha)
+    return residual <= (_reach(alpha) if alpha < 1 else 2 * SHARE_ERROR)
 
 
 def _warn_of_rounding(rules: RankRules, residual: float, vertices: int) -> None:
     """Say so where more rounds need not help, as the ranks change by no more than their shares are rounded."""
-    if within_rounding(rules.alpha, residual):
+    if rules.alpha < 1 and within_rounding(rules.alpha, residual):
         met = _reach(rules.alpha) / vertices
         warnings.warn(
             f"the last round changed the ranks by {residual:.2g}, and rounding to the 24 bits of a share may keep them "

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from laneway import _core
 from laneway._core import Report
 from laneway.answers import VertexAnswer
-from laneway.arguments import BUFFER_BYTES, require_whole
+from laneway.arguments import BUFFER_BYTES, require_switch, require_whole
 from laneway.errors import UsageError
 from laneway.graph import Graph, GraphLike, as_arcs, as_graph
 from laneway.partition import Partition
@@ -239,8 +239,7 @@ def find_distances(
 
 def _require_switches(method: str, **switches: bool) -> None:
     for name, on in switches.items():
-        if on not in (False, True):
-            raise UsageError(f"{name} must be False or True, not {on!r}")
+        require_switch(name, on)
         if not on and method != "near-far":
             raise UsageError(f"{name} can be switched off for method near-far only, not for {method}")
 

@@ -93,10 +93,10 @@ def study_service(
         raise UsageError(
             f"least_seconds must be 0 or more, and less than the deadline of {timeout}, not {least_seconds}"
         )
+    options = job_options(devices, seed, timeout, False, buffer_bytes)
     last = len(_core.parse_devices(devices)) - 1
     if last == 0 and servers and set(servers) == {"pe"}:
         raise UsageError("servers: there is one device, so none is left to serve it as pe")
-    options = job_options(devices, seed, timeout, False, buffer_bytes)
     found = []
     for kind in servers:
         if kind == "pe" and last == 0:

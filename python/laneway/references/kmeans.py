@@ -113,7 +113,7 @@ def _verify_by_scikit_learn(
     ours, theirs = (
         np.linalg.norm(wide[wrong] - model.cluster_centers_[which[wrong]], axis=1) for which in (result.labels, labels)
     )
-    wrong[wrong] = np.abs(ours - theirs) > allowed  # the others are equally near
+    wrong[wrong] = ~(np.abs(ours - theirs) <= allowed)  # the others are equally near
     inertia = _inertia(points, model.cluster_centers_, labels, sample_weight)
     answer = _Answer("scikit-learn KMeans", seconds, labels, model.cluster_centers_, inertia)
     weight = len(points) if sample_weight is None else float(sample_weight.sum())
@@ -134,7 +134,7 @@ def _compare(
 ) -> Verification:
     """Labels, then coordinates of centers, which may be `allowed` apart, then the inertia."""
     labels, centers, inertia = answer.labels, answer.centers, answer.inertia
-    wrong_centers = np.abs(centers - result.cluster_centers).ravel() > allowed
+    wrong_centers = ~(np.abs(centers - result.cluster_centers).ravel() <= allowed)  # also what is no number
     wrong_inertia = not np.isclose(inertia, result.inertia, rtol=1e-5, atol=allowed_inertia)
 
     def describe(place: int) -> str:

@@ -43,9 +43,9 @@ def verify(graph: Graph, result: PageRankResult) -> Verification:
             return ending
         return f"vertex {graph.id_of(place)} has rank {expected[place]:.12g}, not {rank[place]:.12g}"
 
-    differs = np.abs(rank - expected) > relative * expected
+    differs = ~(np.abs(rank - expected) <= relative * expected)  # also what is no number
     if differs.any():
-        differs &= np.abs(rank - expected) > relative * expected + _lost_units(graph, result)
+        differs &= ~(np.abs(rank - expected) <= relative * expected + _lost_units(graph, result))
     wrong = np.append(differs, bool(ending))
     name = "SciPy power iteration" + (", converged" if residuals and residual < limit else "")
     return compare(name, seconds, "ranks", wrong, describe)
@@ -76,7 +76,7 @@ def _verify_rest(graph: Graph, result: PageRankResult) -> Verification:
     wrong = np.zeros(graph.vertices, bool)
     worst = int(difference.argmax())
     wrong[worst] = (
-        says_nothing or not told or differs - uncertain > allowed or result.converged != (result.residual < limit)
+        says_nothing or not told or not differs - uncertain <= allowed or result.converged != (result.residual < limit)
     )
 
     def describe(place: int) -> str:
@@ -168,7 +168,7 @@ def _ending(rules: RankRules, result: PageRankResult, residuals: list[float], li
     """What is wrong with the round in which the program ended; empty if nothing. A residual within `slack` of the
     limit may count either way."""
     last = residuals[-1] if residuals else 0.0
-    if abs(result.residual - last) > slack:
+    if not abs(result.residual - last) <= slack:
         return f"the last round changes the ranks by {last:.6g}, not {result.residual:.6g}"
     below = bool(residuals) and last < limit
     if abs(last - limit) > slack and result.converged != below:

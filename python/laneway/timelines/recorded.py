@@ -153,7 +153,10 @@ def _add_events(found: Timeline, events: list[dict[str, Any]]) -> None:
             said = event["args"]
             stream, moved = _text(said.get("stream", "")), _count(said.get("bytes", 0))
             span = Span(name, begin, begin + _seconds(event["dur"]), stream, moved)
-            found.spans[process, _text(event["cat"])].append(span)
+            category = _text(event["cat"])
+            if category.startswith("stream ") and len(category.split()) != 2:
+                raise ValueError
+            found.spans[process, category].append(span)
         elif kind == "C":
             for series, value in event["args"].items():
                 values[process, name, _text(series)].append((begin, float(_count(value))))

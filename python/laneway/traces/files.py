@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from laneway.errors import UsageError, reason_of
-from laneway.file_names import same_file
+from laneway.file_names import as_path, same_file
 from laneway.traces import dumpi_calls, otf2
 from laneway.traces.calls import Call
 from laneway.traces.dumpi import MAGIC, DumpiFile
@@ -57,9 +57,9 @@ def find_traces(paths: Iterable[str | os.PathLike[str]]) -> list[Trace]:
     files: list[_Found] = []
     unpacked: list[Unpacked] = []
     for each in paths:
-        path = Path(each)
+        path = as_path(each, "the trace's file name")
         try:
-            found = list(_search(path, str(each), unpacked, asked=True))
+            found = list(_search(path, str(path), unpacked, asked=True))
         except OSError as error:
             raise UsageError(f"{error.filename or path}: {reason_of(error)}") from None
         if not found:
