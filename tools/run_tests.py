@@ -181,7 +181,7 @@ def run_suites(gpus: bool) -> Count:
     if gpus and cores() >= CORES_FOR_BOTH:
         python = Suite("Python tests", pytest_command(pytest, workers), pytest, TREE / "pytest.log")
         return Suite("C++ tests", ctest_command(ctest, cores() - workers, gpus), ctest).finish() + python.finish()
-    count = Suite("C++ tests", ctest_command(ctest, cores() * (1 if gpus else 3), gpus), ctest).finish()
+    count = Suite("C++ tests", ctest_command(ctest, cores() * (1 if gpus else 2), gpus), ctest).finish()
     return count + Suite("Python tests", pytest_command(pytest, workers), pytest).finish()
 
 
