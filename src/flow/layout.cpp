@@ -130,7 +130,10 @@ std::uint64_t layout::runs_in(std::uint64_t begin, std::uint64_t bytes) const {
 }
 
 bool layout::steps_over_rows() const {
-    return !levels_.empty() && levels_.back().bytes >= 0 && size_of(levels_.back().bytes) >= row_bytes_;
+    constexpr std::size_t max_pitch = 0x7fffffff;  // of CUDA's copies of rows
+    if (levels_.empty() || levels_.back().bytes < 0) return false;
+    const std::size_t pitch = size_of(levels_.back().bytes);
+    return pitch >= row_bytes_ && pitch <= max_pitch;
 }
 
 std::uint64_t layout::calls_for(std::uint64_t begin, std::uint64_t bytes) const {

@@ -148,6 +148,8 @@ public:
         if (rests(ctx)) return watch(ctx);
         Ctx here(ctx);
         look(here);
+        if (moved_) ctx.worked();
+        moved_ = false;
     }
 
     /// Looks at the host's stop word and at the deadline now and then; part of each turn, and for turns without. The
@@ -248,6 +250,10 @@ private:
             store_tagged(ctx, termination_.commands[child], tag(round_), command, Ctx::tagged_order);
         }
         if constexpr (fed_by_host<Counters>) counters_.take_from_host(ctx, command.orders);
+        // Others wait for this PE's answers until the threshold has risen, or the epoch is done: also one without work
+        // must not sleep then.
+        moved_ = moved_ || command.threshold != applied_ || command.orders != orders_;
+        orders_ = command.orders;
         if (ctx.lane() == 0) {
             if ((command.orders & termination_command::finish) != 0)
                 ctx.store(termination_.finished, termination_.program, order::relaxed, scope::device);
@@ -387,7 +393,8 @@ private:
     /// the threshold rises to the step behind it. What is read of PEs one after the other may belong to different
     /// moments: a rise that goes too far costs order, not correctness.
     LANEWAY_FN void judge_keys(const keyed_reply& sum) {
-        if (sum.active != 0 || sum.deferred == 0 || open_ > sum.deferred + termination_.policy.low_water) return;
+        if (sum.active != 0 || sum.deferred == 0) return;
+        if (open_ > sum.deferred && open_ - sum.deferred > termination_.policy.low_water) return;
         const std::uint64_t completed = sum.completed - completed_at_rise_;
         const std::uint64_t kept = sum.kept - kept_at_rise_;
         if (completed < kept) return;  // looks that are not yet told as completed
@@ -447,10 +454,12 @@ private:
     std::uint64_t served_ = 0;
     std::uint64_t threshold_;
     std::uint64_t applied_ = ~std::uint64_t{0};
-    reply own_;                ///< without the children's
-    bool look_due_ = false;    ///< for the answer to the last command,
-    bool answer_due_ = false;  ///< and that answer
-    unsigned held_ = 0;        ///< looks since that command
+    std::uint64_t orders_ = 0;  ///< of the last command
+    bool moved_ = false;        ///< in this turn: the threshold, or the orders
+    reply own_;                 ///< without the children's
+    bool look_due_ = false;     ///< for the answer to the last command,
+    bool answer_due_ = false;   ///< and that answer
+    unsigned held_ = 0;         ///< looks since that command
     std::uint64_t started_ns_ = 0;
     std::uint64_t next_sample_ns_ = 0;
     std::uint64_t sample_gap_ns_ = 1000;

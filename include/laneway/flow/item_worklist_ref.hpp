@@ -228,8 +228,9 @@ private:
         const bool told = ctx.load(&queues.pe->told, order::relaxed, scope::device) % 2 != 0;
         // What has been told holds until there is room for some time: telling takes messages to all.
         const bool tells = told ? !own && queues.near(ring_).fill(ctx) <= queues.near_width / 2 : own;
-        // Where PEs use their reserves these work: so there is always one that does, and what it holds gets less.
-        ctx.store(&shared_->starts_nothing, !own && other ? 1u : 0u, order::relaxed, scope::block);
+        // Where PEs use their reserves these work, and those that others still take for such: so there is always one
+        // that does, and what it holds gets less.
+        ctx.store(&shared_->starts_nothing, !own && !told && other ? 1u : 0u, order::relaxed, scope::block);
         ctx.store(&shared_->to_tell, tells ? 1u : 0u, order::relaxed, scope::block);
     }
 

@@ -134,18 +134,23 @@ public:
     using ref_type = worklist_ref<Key, Application, Warps>;
 
     /// One share a PE of the machine. The graph has `vertices`. Work below the policy's threshold runs, the rest waits.
+    /// Throws usage_error for a threshold that rises by steps of 0.
     worklist(const machine& machine, std::vector<worklist_share<Application>> shares, std::uint64_t vertices,
              const threshold_policy& policy)
-        : memory_(std::make_shared<memory>(machine, std::move(shares), vertices, policy)) {}
+        : memory_(std::make_shared<memory>(machine, std::move(shares), vertices, rising(policy))) {}
 
-    /// The next run or session starts with these vertices, distinct ones, which have one key.
+    /// The next run or session starts with these vertices, which have one key. Throws usage_error for a vertex or a key
+    /// that cannot be.
     void start_with(std::vector<std::uint64_t> vertices, Key key = 0) {
+        std::sort(vertices.begin(), vertices.end());
+        vertices.erase(std::unique(vertices.begin(), vertices.end()), vertices.end());
+        if (!vertices.empty()) (void)memory_->proposal_for(vertices.back(), key);
         memory_->starts = std::move(vertices);
         memory_->start_key = key;
     }
 
     /// Of the next runs and sessions.
-    void set_policy(const threshold_policy& policy) { memory_->policy = policy; }
+    void set_policy(const threshold_policy& policy) { memory_->policy = rising(policy); }
 
     /// Key of every vertex of a PE after a run, or an epoch of a session that its own thread asks for; there
     /// worklist_word<Key>::unreached where it has none.
@@ -173,6 +178,13 @@ public:
     [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }
 
 private:
+    static const threshold_policy& rising(const threshold_policy& policy) {
+        if (policy.first != ~std::uint64_t{0} && policy.step == 0) {
+            throw usage_error("threshold_policy: expected a step above 0 where there is a first threshold");
+        }
+        return policy;
+    }
+
     std::shared_ptr<memory> memory_;
 };
 

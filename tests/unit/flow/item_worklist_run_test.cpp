@@ -1,7 +1,9 @@
 // Runs of an item worklist: what its application throws ends the run, whichever of its functions it is.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include "laneway/flow/item_worklist.hpp"
 #include "laneway/runtime.hpp"
@@ -9,6 +11,39 @@
 
 namespace laneway::test {
 namespace {
+
+/// Item 1 fills the near queue and, with the last item, the reserve; item 2 makes as many more as fit the near queue.
+struct refilling_application : item_defaults<std::uint32_t> {
+    template <class Ctx>
+    item_route on_send(Ctx&, const std::uint32_t&) const {
+        return item_route::keep();
+    }
+    template <class Ctx>
+    item_parts parts(Ctx&, const std::uint32_t&) const {
+        return item_parts::of(1);
+    }
+    template <class Ctx, class List>
+    void work(Ctx& ctx, const std::uint32_t& one, std::uint32_t, List& list) const {
+        for (int i = 0; i < (one == 1 ? 100 : one == 2 ? 6 : 0); ++i) (void)list.push(ctx, 3);
+        if (one == 1) (void)list.push(ctx, 2);
+        if (one == 3) std::this_thread::sleep_for(std::chrono::microseconds(200));  // the other PE fills its own
+    }
+};
+
+TEST(item_reserves_test, PesWhoseReservesHaveJustEmptiedDoNotStopEachOther) {
+    options o = options_of("cpu:2", 0);
+    o.cpu_threads = 1;
+    runtime rt(o);
+    item_worklist_options sizes;
+    sizes.items = 8;
+    sizes.reserve_items = 1024;
+    sizes.priorities = false;
+    item_worklist<refilling_application> list(rt.machine(), {{}, {}}, sizes);
+    list.start_with(0, {1});
+    list.start_with(1, {1});
+    run_items(rt, list);
+    EXPECT_EQ(list.work().done, 2 * 108u);
+}
 
 enum class function : std::uint32_t { parts, work, pack, unpack, on_send, on_receive, priority, last };
 constexpr const char* names[] = {"parts", "work", "pack", "unpack", "on_send", "on_receive", "priority"};

@@ -190,6 +190,12 @@ void send_random(const options& o, copy_path path, std::size_t element_bytes) {
     EXPECT_EQ(fetch(ctx, device, there.get(), size), expected);
 }
 
+TEST(layouts, RowsFurtherApartThanCudaCopiesRowsAreCopiedOneByOne) {
+    constexpr std::int64_t apart = std::int64_t{1} << 32;
+    EXPECT_EQ(flow::layout::strided(65536, {{8, apart}}).calls_for(0, 8 * 65536), 8u);
+    EXPECT_EQ(flow::layout::strided(65536, {{8, apart / 4}}).calls_for(0, 8 * 65536), 1u);
+}
+
 TEST_P(layouts_test, RandomStridesAndPiecesArriveAsLoopsWouldCopyThem) {
     for (const copy_path path : all_paths) {
         SCOPED_TRACE(static_cast<int>(path));

@@ -32,6 +32,25 @@ struct throwing_ring {
     }
 };
 
+TEST(worklist_misuse_test, StartsAndPoliciesThatCannotBeAreRefused) {
+    runtime rt(options_of("cpu:2", 0));
+    const std::uint64_t n = 2 * vertices_of_a_pe;
+    const std::vector<std::uint64_t> starts{0, vertices_of_a_pe, n};
+    const hub_shards hubs(rt.machine().device(0), std::vector<std::uint64_t>(9));
+    std::vector<worklist_share<throwing_ring>> shares;
+    for (std::uint64_t pe = 0; pe < 2; ++pe) {
+        shares.push_back({{starts[pe], n}, {starts.data()}, starts[pe], vertices_of_a_pe, hubs.ref(), 0});
+    }
+    EXPECT_THROW((worklist<key, throwing_ring>(rt.machine(), shares, n, {5, 0, 0})), usage_error);
+    worklist<key, throwing_ring> list(rt.machine(), shares, n, {100, 100, 0});
+    EXPECT_THROW(list.set_policy({5, 0, 0}), usage_error);
+    EXPECT_THROW(list.start_with({0, n}), usage_error);
+    EXPECT_THROW(list.start_with({0}, worklist_word<key>::unreached), usage_error);
+    list.start_with(std::vector<std::uint64_t>(1000, 6));  // more than a ring has room for
+    list.set_policy({1, 1, ~std::uint64_t{0}});            // much work may run while the threshold rises
+    EXPECT_THROW(rt.run(list), lane_error) << "vertex 5 is the last of the ring that is reached";
+}
+
 class worklist_run_test : public testing::TestWithParam<std::string> {};
 
 /// A ring over all PEs, each with the same number of vertices, of which the first starts.
