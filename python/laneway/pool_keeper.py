@@ -27,6 +27,14 @@ THREAD = "laneway.TaskPool"
 _THREAD = threading.local()
 """`host_of`: of which pool's Python functions the thread runs."""
 _ALL: weakref.WeakSet[PoolKeeper] = weakref.WeakSet()
+_ENDING = threading.Event()
+"""Python ends, and has no more time for other pools."""
+
+
+def refuse_as_python_ends() -> None:
+    """PoolClosedError for a pool that nobody would end any more."""
+    if _ENDING.is_set():
+        raise PoolClosedError("cannot open a pool: Python is ending")
 
 
 class PoolKeeper:
@@ -53,6 +61,7 @@ class PoolKeeper:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=THREAD)
         _ALL.add(self)
+        refuse_as_python_ends()  # behind that: else the pool is ended with all others
         self._thread.start()
 
     def is_of_parent(self) -> bool:
@@ -238,6 +247,7 @@ def _leave_to_parent() -> None:
 def _end_all() -> None:
     """As Python ends: tasks that were submitted are done first, as with the executors of the standard library, unless
     an interrupt ends Python, or comes now."""
+    _ENDING.set()
     keepers = [keeper for keeper in _ALL if keeper.process == os.getpid()]
     interrupted = getattr(sys, "last_type", None)
     try:

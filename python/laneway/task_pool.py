@@ -17,7 +17,7 @@ from laneway.arguments import BUFFER_BYTES, job_options, require_real, require_s
 from laneway.errors import UsageError
 from laneway.gpu_bodies import GpuBodies
 from laneway.isolated_core import IsolatedCore
-from laneway.pool_keeper import PoolKeeper
+from laneway.pool_keeper import PoolKeeper, refuse_as_python_ends
 from laneway.pool_worker import PoolJob
 from laneway.task_body import TaskBody
 from laneway.task_future import Held, Predecessors, TaskFuture, after_failure, as_futures
@@ -80,6 +80,7 @@ class TaskPool(Executor):
             require_whole("host_threads", host_threads, 1, 16)
         job = job_options(devices, seed, timeout, False, buffer_bytes)
         require_switch("isolate", isolate)
+        refuse_as_python_ends()
         core: _core.TaskPoolCore | IsolatedCore
         if isolate:
             limits = (capacity, bundle, batch_bytes, operand_bytes)

@@ -35,8 +35,8 @@ public:
     [[nodiscard]] flow::context& context() const;
     [[nodiscard]] bool foreign() const { return getpid() != process_; }
     void close();
-    /// Closes all that there are, and waits two seconds at most until no thread is within a flow_call: one that Python
-    /// finds there as it ends would end the process.
+    /// Closes all that there are, and waits two seconds at most until no thread is within a flow_call: one that asks
+    /// for the interpreter's lock in a policy as Python ends would end the process.
     static void close_all();
     [[nodiscard]] int inside() const { return inside_; }
 

@@ -92,13 +92,13 @@ std::vector<std::shared_ptr<void>> copy_by_kernel(context_core& context, int dev
     } else if (!what.where->is_scattered()) {
         copy_rows_by_kernel(stream, what, what.where->row_bytes(), what.where->levels());
     } else {
-        const auto& runs = what.where->runs();
         std::size_t next = what.where->run_with(what.begin);
-        while (next < runs.size() && runs[next].packed < what.begin + what.bytes) {
-            const std::shared_ptr<run_table> table = context.take_run_table(device);
-            used.push_back(table);
-            next = copy_pieces_by_kernel(stream, what, next, *table);
-        }
+        const std::size_t end = what.where->run_with(what.begin + what.bytes - 1) + 1;
+        std::vector<std::shared_ptr<run_table>> tables;
+        // All before any is used: where one is not to be had, nothing is under way that reads the others.
+        for (std::size_t i = next; i < end; i += run_table::runs) tables.push_back(context.take_run_table(device));
+        for (const auto& table : tables) next = copy_pieces_by_kernel(stream, what, next, *table);
+        used.assign(tables.begin(), tables.end());
     }
     return used;
 }

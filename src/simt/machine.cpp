@@ -337,8 +337,9 @@ void machine::audit_together(const service_run& services) {
 
 void machine::set_give_back(const std::function<laneway::device::hold()>& give_back) {
     if (give_back && shared_) throw usage_error("a session is open on these devices: stop it before you start another");
-    shared_ = give_back != nullptr;
+    if (give_back) shared_ = true;
     for (const auto& d : devices_) d->set_give_back(give_back);
+    if (!give_back) shared_ = false;
 }
 
 void machine::pass_deadline(double seconds) {

@@ -126,9 +126,7 @@ def test_a_worker_does_not_join_itself(ctx: lw.flow.Context) -> None:
         except lw.UsageError as error:
             told.append(str(error))
 
-    begin = threading.Event()
-    ctx.start_worker(lambda: begin.wait(60) and joins())
-    begin.set()
+    ctx.start_worker(joins)
     ctx.join()
     assert told == ["a worker cannot wait until all workers have returned"]
 

@@ -228,8 +228,8 @@ private:
         const bool told = ctx.load(&queues.pe->told, order::relaxed, scope::device) % 2 != 0;
         // What has been told holds until there is room for some time: telling takes messages to all.
         const bool tells = told ? !own && queues.near(ring_).fill(ctx) <= queues.near_width / 2 : own;
-        // Where PEs use their reserves these work, and those that others still take for such: so there is always one
-        // that does, and what it holds gets less.
+        // Where PEs use their reserves these work: so there is always one that does, and what it holds gets less. So do
+        // PEs that have emptied theirs and not told it yet, or two that empty at once would wait for each other.
         ctx.store(&shared_->starts_nothing, !own && !told && other ? 1u : 0u, order::relaxed, scope::block);
         ctx.store(&shared_->to_tell, tells ? 1u : 0u, order::relaxed, scope::block);
     }

@@ -77,7 +77,7 @@ private:
 struct receive_state;
 
 /// What receive() gives: a packet that is to come. Copies are one receive. When the last of them goes before get(), the
-/// packet is the next receive's.
+/// packet goes to the next receive; where all have been told of the end, to one that is made later.
 class pending_receive {
 public:
     pending_receive(std::shared_ptr<link_core> link, std::shared_ptr<receive_state> state)

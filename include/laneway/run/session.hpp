@@ -70,7 +70,8 @@ public:
     epoch_report quiesce();
     /// Has the program leave the devices when all is done, and calls `use` before it can come back.
     void while_away(const std::function<void()>& use);
-    /// Ends the program when all is done and all visits are over, for good. Throws as waiting.
+    /// Ends the program when all is done and all visits are over, for good. Throws as waiting. Waits for what others
+    /// use the devices for; so they must not wait for it.
     void stop();
 
 private:

@@ -201,7 +201,7 @@ private:
     std::atomic<bool> leaving_ = false;        ///< the run that goes on has been told to end
     std::unique_ptr<run_recorder> recorder_;   ///< null: there is no timeline
     bool abandoned_ = false;
-    bool shared_ = false;  ///< with a program that stays on the devices
+    std::atomic<bool> shared_ = false;  ///< with a program that stays on the devices
 };
 
 }  // namespace laneway

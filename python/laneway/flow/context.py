@@ -143,7 +143,7 @@ class Context:
     def join(self) -> None:
         """Wait until all workers have returned. Raises the dataflow's first error, and TimeoutError naming a worker
         that has not returned after `timeout` seconds. UsageError where a worker calls it."""
-        if threading.current_thread() in self._workers:
+        if getattr(_WORKER, "of", None) is self._core:
             raise UsageError("a worker cannot wait until all workers have returned")
         for worker in self._workers:
             self._wait(partial(_has_ended, worker), f"worker {worker.name} did not return")
@@ -224,7 +224,12 @@ def _has_ended(worker: threading.Thread, seconds: float) -> bool:
     return not worker.is_alive()
 
 
+_WORKER = threading.local()
+"""`of`: the dataflow whose worker the thread is."""
+
+
 def _run(core: _core.Dataflow, work: Callable[..., object], args: tuple[Any, ...]) -> None:
+    _WORKER.of = core
     try:
         work(*args)
     except BaseException as error:
