@@ -139,10 +139,12 @@ def _refuse_parallel_arcs(graph: laneway.graph.Graph) -> None:
     rises[offsets[offsets < graph.arcs]] = True
     if rises.all():
         return
-    tails = np.repeat(np.arange(graph.vertices), np.diff(offsets))
-    order = np.lexsort((heads, tails))  # rows made from arrays may be in any order
-    tails, heads = tails[order], heads[order]
-    again = np.flatnonzero((tails[1:] == tails[:-1]) & (heads[1:] == heads[:-1]))
-    if again.size:
-        tail, head = graph.id_of(int(tails[again[0]])), graph.id_of(int(heads[again[0]]))
-        raise UsageError(f"several arcs lead from {tail!r} to {head!r}: say multigraph=True, or make them one")
+    for first in range(0, graph.vertices, 2**24):  # rows, which may be in any order
+        ends = offsets[first : first + 2**24 + 1]
+        tails = np.repeat(np.arange(ends.size - 1, dtype=np.uint64), np.diff(ends))
+        arcs = np.sort(tails << np.uint64(40) | heads[ends[0] : ends[-1]])
+        again = np.flatnonzero(arcs[1:] == arcs[:-1])
+        if again.size:
+            arc = int(arcs[again[0]])
+            tail, head = graph.id_of(first + (arc >> 40)), graph.id_of(arc % 2**40)
+            raise UsageError(f"several arcs lead from {tail!r} to {head!r}: say multigraph=True, or make them one")
