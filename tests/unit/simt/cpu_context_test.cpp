@@ -64,6 +64,18 @@ TEST_F(cpu_context_test, WaitsInWhichSomethingIsDoneDoNot) {
               few);
 }
 
+TEST_F(cpu_context_test, WhatIsToldToTheContextHoldsForItsCopies) {
+    cpu::context copy(ctx);
+    bounded_spin spin;
+    int looks = 0;
+    EXPECT_LT(naps_in(400,
+                      [&] {
+                          (void)spin.next(copy, {operation::barrier});
+                          if (++looks % 1000 == 0) ctx.worked();
+                      }),
+              few);
+}
+
 TEST_F(cpu_context_test, LoopsOfAProgramThatPauseDoNot) {
     EXPECT_LT(naps_in(400, [&] { ctx.pause(); }), few);
 }

@@ -16,6 +16,12 @@ inline std::uint64_t steady_ns() {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
+/// A wait that goes on, as pause() counts it.
+struct vain_wait {
+    unsigned pauses = 0;  ///< since anything was done
+    std::uint64_t since_ns = 0;
+};
+
 class context : public atomics<context>, public catching<context> {
 public:
     static constexpr int warp_lanes = 1;
@@ -65,11 +71,11 @@ public:
     /// thread that has waited for a tenth of a second, and has done nothing meanwhile, sleeps now and then, so that a
     /// PE without work leaves its cores to others. `goes_on`: this is not the first pause of the wait.
     void pause(unsigned /*patience*/ = 0, bool goes_on = false) {
-        vain_pauses_ = goes_on ? vain_pauses_ + 1 : 0;
+        vain_.pauses = goes_on ? vain_.pauses + 1 : 0;
         if (++pauses_ % 32 == 0) std::this_thread::yield();
-        if (vain_pauses_ >= pauses_before_clock && vain_pauses_ % 16 == 0) nap_after_long();
+        if (vain_.pauses >= pauses_before_clock && vain_.pauses % 16 == 0) nap_after_long();
     }
-    void worked() { vain_pauses_ = 0; }
+    void worked() { vain_.pauses = 0; }
     void step() {}
 
 private:
@@ -81,8 +87,8 @@ private:
     /// each wait long enough for the next sleep.
     void nap_after_long() {
         const std::uint64_t now = steady_ns();
-        if (vain_pauses_ == pauses_before_clock) vain_since_ns_ = now;
-        if (now - vain_since_ns_ >= vain_ns_before_naps) std::this_thread::sleep_for(nap);
+        if (vain_.pauses == pauses_before_clock) vain_.since_ns = now;
+        if (now - vain_.since_ns >= vain_ns_before_naps) std::this_thread::sleep_for(nap);
     }
 
     const pe_environment& env_;
@@ -93,8 +99,8 @@ private:
     std::uint64_t size_ = 1;
     std::uint64_t deadline_ns_;
     unsigned pauses_ = 0;
-    unsigned vain_pauses_ = 0;  ///< of this wait, since anything was done
-    std::uint64_t vain_since_ns_ = 0;
+    /// Of the thread: some waits look with a copy of the context, and what is served meanwhile is told to another one.
+    static inline constinit thread_local vain_wait vain_{};
 };
 
 static_assert(laneway::context<context>);
