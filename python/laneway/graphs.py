@@ -59,8 +59,8 @@ class GraphFile:
             raise UsageError(f"format must be a name such as 'metis', not {self.format!r}")
         if self.ids not in (None, 32, 64) or isinstance(self.ids, float):
             raise UsageError(f"ids must be 32 or 64 bits wide, not {self.ids!r}")
-        if self.directed is not None:
-            require_switch("directed", self.directed)
+        if self.directed not in (None, False, True):
+            raise UsageError(f"directed must be None, False or True, not {self.directed!r}")
         require_switch("unweighted", self.unweighted)
 
     def read(self) -> Graph:

@@ -283,7 +283,7 @@ private:
     /// Triggers a tag of another PE: only this PE writes the cell. The lane that closes the next round may do so
     /// before this one has told of its own: the cell only grows.
     LANEWAY_FN void send_trigger(Ctx& ctx, int pe, std::uint32_t cell, std::uint64_t rounds) {
-        // Behind the fence of close_round.
+        // Behind the fence of close_round. Partner: the acquire load in look.
         ctx.fetch_max(&address(ctx, view_.cells[cell], pe)->sent, rounds, Ctx::tagged_order, scope::system);
     }
 
