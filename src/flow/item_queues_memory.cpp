@@ -19,13 +19,16 @@ std::uint32_t width_of(const std::string& option, std::uint64_t items, std::uint
     return static_cast<std::uint32_t>(std::bit_ceil((items + queues - 1) / queues));
 }
 
-item_queues_ref lay_out(std::uint32_t entry_bytes, std::uint32_t rings, const item_worklist_options& options) {
+item_queues_ref lay_out(std::uint32_t entry_bytes, std::uint32_t rings, int n_pes,
+                        const item_worklist_options& options) {
     item_queues_ref ref;
     ref.rings = rings;
     ref.near_width = width_of("items", options.items, rings);
     ref.far_width = options.priorities ? ref.near_width : 0;
     ref.reserve_width = width_of("reserve_items", options.reserve_items, 1);
     ref.entry_bytes = entry_bytes;
+    // What a wave puts there stays until the next one: PEs that waited for it within the wave would wait for ever.
+    ref.tells = n_pes > 1 && options.fused;
     return ref;
 }
 
@@ -45,8 +48,8 @@ void begin_queue(item_queue_words& words, bool in_waves, bool takes_any) {
 }  // namespace
 
 item_queues_memory::item_queues_memory(const std::shared_ptr<device>& owner, std::uint32_t entry_bytes,
-                                       std::uint32_t rings, const item_worklist_options& options)
-    : owner_(owner), ref_(lay_out(entry_bytes, rings, options)), blocks_(owner, rings), pe_(owner, 1),
+                                       std::uint32_t rings, int n_pes, const item_worklist_options& options)
+    : owner_(owner), ref_(lay_out(entry_bytes, rings, n_pes, options)), blocks_(owner, rings), pe_(owner, 1),
       data_(owner, std::uint64_t{rings} * (ref_.near_width + ref_.far_width) * entry_bytes),
       reserve_data_(allocate_host_visible(owner, std::uint64_t{ref_.reserve_width} * entry_bytes)),
       control_(owner, ref_.places()), done_(owner, done_words(ref_)) {

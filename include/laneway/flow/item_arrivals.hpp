@@ -60,9 +60,9 @@ struct note_request {
     }
 };
 
-/// "My reserve holds something" where the epoch is odd, else "It is empty again."
+/// How it stands with a PE's reserve.
 struct reserve_message {
-    std::uint64_t epoch;
+    std::uint64_t epoch;  ///< a reserve_epoch
     std::uint32_t pe;
 };
 

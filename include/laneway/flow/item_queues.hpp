@@ -3,7 +3,8 @@
 // They are channel queues: nobody waits for space in them, also not in a handler. What finds no room in the block's
 // turn goes to the queues of some other blocks, then to the reserve, then to any queue that has room. Only where all of
 // them are full does the run end, with an error that names the options. A PE that has something in its reserve tells
-// the others, which then start no items until that is over: what they have made waits where it is.
+// the others, which then start no items until that is over: what they have made waits where it is. What is to be told
+// counts as work of the PE, or the run might end while such messages are on their way.
 #pragma once
 
 #include "laneway/flow/threshold_scan.hpp"
@@ -80,12 +81,31 @@ struct item_block : threshold_counters {
     std::uint64_t least_far = ~std::uint64_t{0};        ///< key that was put into far queues since the host set it
 };
 
+/// What the other PEs know of a PE's reserve: a count of changes, from one of these to the next and then to the first.
+struct reserve_epoch {
+    static constexpr std::uint64_t states = 3;
+    enum state : std::uint64_t {
+        unused,  ///< and they know it
+        untold,  ///< something has been put into it
+        told,    ///< and they know it
+    };
+    static LANEWAY_FN state of(std::uint64_t epoch) { return static_cast<state>(epoch % states); }
+    /// How often the others have to be told until the reserve is unused again: twice for each use.
+    static LANEWAY_FN std::uint64_t tellings(std::uint64_t epoch) { return 2 * ((epoch + states - 1) / states); }
+};
+
 /// The same of the PE.
 struct item_pe_words {
     item_queue_words reserve;
     alignas(destructive_bytes) std::uint64_t threshold = 0;  ///< written by the control lane; it only grows
-    alignas(destructive_bytes) std::uint64_t told = 0;       ///< odd: the others know that the reserve holds something
+    alignas(destructive_bytes) std::uint64_t told = 0;       ///< a reserve_epoch
     std::uint64_t ended_ns = 0;  ///< when the lanes of a wave were done with it, by their clock
+
+    /// Entries of this run that were put into the reserve so far, and what the other PEs are to be told of it.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t created(Ctx& ctx) const {
+        return reserve.created(ctx) + reserve_epoch::tellings(ctx.load(&told, order::relaxed, scope::device));
+    }
 };
 
 /// Whether an item runs now. A threshold of all ones holds nothing back: the greatest priority is not below it.
@@ -108,6 +128,7 @@ struct item_queues_ref {
     std::uint32_t far_width = 0;  ///< 0: there are no priorities
     std::uint32_t reserve_width = 1;
     std::uint32_t entry_bytes = 0;
+    bool tells = false;  ///< whether other PEs are told of the reserve
 
     [[nodiscard]] LANEWAY_FN channel_queue_ref near(std::uint32_t ring) const {
         return made(blocks[ring].near, data, 0, near_width, ring);
@@ -211,7 +232,10 @@ private:
     LANEWAY_SLOW item_place put_aside(Ctx& ctx, lane_mask mask, std::uint32_t first, const Entry& entry) const {
         bool placed = store(ctx, mask, reserve(), entry);
         lane_mask left = ctx.ballot(mask, !placed);
-        if (placed) return item_place::reserve;
+        if (placed) {
+            begin_use(ctx);
+            return item_place::reserve;
+        }
         placed = offer(ctx, left, true, first, rings, entry);
         left = ctx.ballot(left, !placed);
         if (placed) return item_place::near;
@@ -219,6 +243,17 @@ private:
         if (placed) return item_place::far;
         (void)fail(ctx, status::no_room, operation::put_item, -1, places(), places());
         return item_place::rejected;
+    }
+
+    /// Notes that the reserve is in use, which whoever puts something into it does before that counts as done. Any
+    /// lane. Where another PE is told at the same time that it is unused this may be missed: the next entry notes it.
+    template <class Ctx>
+    LANEWAY_FN void begin_use(Ctx& ctx) const {
+        if (!tells) return;
+        std::uint64_t epoch = ctx.load(&pe->told, order::relaxed, scope::device);
+        if (reserve_epoch::of(epoch) != reserve_epoch::unused) return;
+        // Where it fails another lane has noted it.
+        (void)ctx.compare_exchange(&pe->told, epoch, epoch + 1, order::relaxed, scope::device);
     }
 };
 

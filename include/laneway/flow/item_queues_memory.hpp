@@ -37,8 +37,8 @@ struct waiting_items {
 /// Host only; between runs.
 class item_queues_memory {
 public:
-    /// `rings`: working blocks of the PE. Throws usage_error for sizes that cannot be.
-    item_queues_memory(const std::shared_ptr<device>& owner, std::uint32_t entry_bytes, std::uint32_t rings,
+    /// `rings`: working blocks of the PE; `n_pes`: of the machine. Throws usage_error for sizes that cannot be.
+    item_queues_memory(const std::shared_ptr<device>& owner, std::uint32_t entry_bytes, std::uint32_t rings, int n_pes,
                        const item_worklist_options& options);
 
     /// Empties all queues.

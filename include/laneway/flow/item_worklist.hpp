@@ -146,7 +146,8 @@ private:
         for (int pe = 0; pe < machine_->n_pes(); ++pe) {
             (void)until.left();
             const auto& device = machine_->device(pe);
-            queues_.emplace_back(device, sizeof(entry), rings[static_cast<std::size_t>(pe)], options_);
+            queues_.emplace_back(device, sizeof(entry), rings[static_cast<std::size_t>(pe)], machine_->n_pes(),
+                                 options_);
             counters_.emplace_back(device, 1);
             epochs_.emplace_back(device, static_cast<std::size_t>(machine_->n_pes()));
             loans_.emplace_back(device, static_cast<std::size_t>(2 * machine_->n_pes()));

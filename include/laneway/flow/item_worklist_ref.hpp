@@ -89,7 +89,7 @@ struct item_worklist_ref {
             sum.created += queues().blocks[r].near.created(ctx) + far;
             if (!in_waves && arrivals.has_priorities) sum.deferred += far;
         }
-        if (ctx.lane() == 0) sum.created += queues().pe->reserve.created(ctx);
+        if (ctx.lane() == 0) sum.created += queues().pe->created(ctx);
     }
 
     template <class Ctx>
@@ -164,7 +164,7 @@ public:
 
     LANEWAY_FN bool poll(Ctx& ctx) {
         if (++turns_ % 16 == 0) (void)out_.flush_old(ctx);
-        if (pushes_back(ctx)) tell_of_reserve(ctx);
+        if (part_.queues().tells) tell_of_reserve(ctx);
         if (shared_word(ctx, &shared_->starts_nothing) != 0) return false;
         const bool goes_on = has_rest_;
         bool active = goes_on;
@@ -210,48 +210,54 @@ private:
         ctx.fetch_add(&(part_.arrivals.counters->*counter), mine_.*counter, order::relaxed, scope::device);
     }
 
-    /// Whether PEs wait for each other's reserves. What a wave puts there stays until the next one: waiting for it
-    /// within the wave would be waiting for ever.
-    [[nodiscard]] LANEWAY_FN bool pushes_back(const Ctx& ctx) const { return ctx.n_pes() > 1 && !part_.in_waves; }
-
     /// Whether the PE's reserve holds something; whether the PE starts items now, and has to tell something. One lane
     /// of the block at a time: all warps would wear out the counters.
     LANEWAY_FN void look_at_reserves(Ctx& ctx) const {
         const item_queues_ref& queues = part_.queues();
         const bool own = queues.uses_reserve(ctx);
         ctx.store(&shared_->uses_reserve, own ? 1u : 0u, order::relaxed, scope::block);
-        if (!pushes_back(ctx)) return;
+        if (!queues.tells) return;
         bool other = false;
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
-            other = other || ctx.load(part_.reserve_epochs + pe, order::relaxed, scope::device) % 2 != 0;
+            const std::uint64_t epoch = ctx.load(part_.reserve_epochs + pe, order::relaxed, scope::device);
+            other = other || reserve_epoch::of(epoch) == reserve_epoch::told;
         }
-        const bool told = ctx.load(&queues.pe->told, order::relaxed, scope::device) % 2 != 0;
+        const auto known = reserve_epoch::of(ctx.load(&queues.pe->told, order::relaxed, scope::device));
         // What has been told holds until there is room for some time: telling takes messages to all.
-        const bool tells = told ? !own && queues.near(ring_).fill(ctx) <= queues.near_width / 2 : own;
+        const bool has_room = !own && queues.near(ring_).fill(ctx) <= queues.near_width / 2;
+        const bool tells = known == reserve_epoch::untold || (known == reserve_epoch::told && has_room);
         // Where PEs use their reserves these work: so there is always one that does, and what it holds gets less. So do
         // PEs that have emptied theirs and not told it yet, or two that empty at once would wait for each other.
-        ctx.store(&shared_->starts_nothing, !own && !told && other ? 1u : 0u, order::relaxed, scope::block);
+        const bool waits = !own && known == reserve_epoch::unused && other;
+        ctx.store(&shared_->starts_nothing, waits ? 1u : 0u, order::relaxed, scope::block);
         ctx.store(&shared_->to_tell, tells ? 1u : 0u, order::relaxed, scope::block);
     }
 
     /// Tells the others how it stands with the reserve, where they do not know it. The whole warp, together.
     LANEWAY_FN void tell_of_reserve(Ctx& ctx) {
         if (shared_word(ctx, &shared_->to_tell) == 0) return;
-        const std::uint64_t epoch = once(ctx, full_warp<Ctx>, [&]() -> std::uint64_t {
-            std::uint64_t* const told = &part_.queues().pe->told;
-            std::uint64_t before = ctx.load(told, order::relaxed, scope::device);
-            const bool changed = part_.queues().uses_reserve(ctx) != (before % 2 != 0);
-            ctx.store(&shared_->to_tell, 0u, order::relaxed, scope::block);
-            return changed && ctx.compare_exchange(told, before, before + 1, order::relaxed, scope::device) ? before + 1
-                                                                                                            : 0;
-        });
+        const std::uint64_t epoch = once(ctx, full_warp<Ctx>, [&] { return next_epoch(ctx); });
         if (epoch == 0) return;
         for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
             if (pe != ctx.pe()) (void)out_.post(ctx, pe, reserve_message{epoch, static_cast<std::uint32_t>(ctx.pe())});
         }
         ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) out_.complete(ctx, 1);  // counted as created when the reserve came into use
         // What others make until they hear of it must find room. That there is room again has time.
-        if (epoch % 2 != 0) (void)out_.flush(ctx);
+        if (reserve_epoch::of(epoch) == reserve_epoch::told) (void)out_.flush(ctx);
+    }
+
+    /// Moves on what the others know of the reserve; the epoch that they are to be told, or 0 for none. One lane.
+    LANEWAY_FN std::uint64_t next_epoch(Ctx& ctx) {
+        ctx.store(&shared_->to_tell, 0u, order::relaxed, scope::block);
+        std::uint64_t* const told = &part_.queues().pe->told;
+        std::uint64_t before = ctx.load(told, order::relaxed, scope::device);
+        const auto known = reserve_epoch::of(before);
+        // A use that is over before it has been told is told all the same, so that each has two messages.
+        if (known == reserve_epoch::unused || (known == reserve_epoch::told && part_.queues().uses_reserve(ctx))) {
+            return 0;
+        }
+        return ctx.compare_exchange(told, before, before + 1, order::relaxed, scope::device) ? before + 1 : 0;
     }
 
     /// Gives half of what waits in the block's near queue to a PE that has nothing to do. The whole warp, together.

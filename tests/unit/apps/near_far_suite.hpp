@@ -99,9 +99,11 @@ TEST_P(near_far_test, StarsPathsCompleteAndUnconnectedGraphs) {
     EXPECT_EQ(near_far_meets_dijkstra(path, 0, o).work.done, path.vertices());
     const bool wide = GetParam() == "cpu:2" || GetParam() == "cuda";
     const auto dense = near_far_meets_dijkstra(complete_graph(checked() ? 12 : wide ? 3'000 : 150), 1, o);
-    // Arcs from all vertices to those of other PEs: halo copies spare nearly all of the messages.
+    // Arcs from all vertices to those of other PEs: halo copies spare nearly all of the messages, and of few vertices
+    // most.
     const bool alone = dense.report.devices.size() == 1;
-    EXPECT_TRUE(alone || dense.work.suppressed >= 2 * dense.work.sent) << dense.work.suppressed << " suppressed";
+    const std::uint64_t spared_least = (checked() ? 1 : 2) * dense.work.sent;
+    EXPECT_TRUE(alone || dense.work.suppressed >= spared_least) << dense.work.suppressed << " suppressed";
     near_far_meets_dijkstra(make_graph(6, {{0, 1, 1}, {1, 0, 1}, {3, 4, 1}, {4, 5, 1}}), 4, o);
     near_far_meets_dijkstra(make_graph(5, {}), 3, o);
     near_far_meets_dijkstra(make_graph<std::uint64_t>(6, {{0, 1, 1}, {1, 2, 4}, {2, 5, 1}, {0, 5, 9}}), 0, o);

@@ -206,6 +206,19 @@ TEST_P(item_limits_test, TheGreatestPriorityIsDoneToo) {
     }
 }
 
+// Where near queues and the reserve are full, far queues take what runs at once: also when the threshold rises no more.
+TEST_P(item_limits_test, FarQueuesAreLookedThroughAtTheLastThreshold) {
+    for (const threshold_policy policy : {threshold_policy{~std::uint64_t{0}, 1, 0}, threshold_policy{1, 1, 0}}) {
+        item_worklist_options options = room(8, 8);
+        options.priorities = true;
+        options.policy = policy;
+        job one(job_options(), options);
+        one.list.start_with(0, {{kind::here, 20}});
+        run_items(one.rt, one.list);
+        EXPECT_EQ(one.list.work().done, 21u);
+    }
+}
+
 TEST_P(item_limits_test, ARouteToNoPeEndsTheRun) {
     job one(job_options(), room(64, 64));
     one.list.start_with(0, {{kind::outside, 1}});
