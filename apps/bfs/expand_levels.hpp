@@ -93,7 +93,7 @@ struct expand_levels {
     static constexpr std::uint64_t arcs_part = 14, vertices_part = 16;
     /// Rows with more arcs are pushed in pieces of so many, by all warps of the PE, the others by a warp each.
     static constexpr std::uint64_t piece_arcs = 512;
-    /// What a row that is cut into pieces adds to the sum of the arcs of a level, which are fewer.
+    /// What a lane adds to the sum of the arcs of a level, which are fewer, where it has rows that are cut into pieces.
     static constexpr std::uint64_t one_cut = std::uint64_t{1} << 40;
     /// Arcs that a lane looks at together while it pulls.
     static constexpr int looks = 2;
@@ -172,16 +172,18 @@ private:
         }
     }
 
-    /// Arcs that leave this lane's share of the rows, and one_cut for each row among them that is to be cut.
+    /// Arcs that leave this lane's share of the rows, and one_cut where some among them are to be cut.
     template <class Ctx>
     LANEWAY_FN std::uint64_t degrees(Ctx& ctx, const working_warp& place, const places& part) const {
         const graph_rows<Vertex> rows = state.view.local(ctx)->rows;
         std::uint64_t sum = 0;
+        bool cuts = false;
         for (std::uint64_t i = part.begin + place.lane(ctx); i < part.end; i += place.lanes(ctx)) {
-            const std::uint32_t row = state.list.local(ctx)[i];
-            sum += rows.degree(row) + (pieces_of(rows.degree(row)) > 0 ? one_cut : 0);
+            const std::uint64_t degree = rows.degree(state.list.local(ctx)[i]);
+            sum += degree;
+            cuts = cuts || pieces_of(degree) > 0;
         }
-        return sum;
+        return sum + (cuts ? one_cut : 0);
     }
 
     /// Lists the pieces of rows with many arcs.

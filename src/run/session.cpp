@@ -240,6 +240,10 @@ void resident_program::leave() {
     stay();
 }
 
+void resident_program::refuse_within_use() const {
+    if (using_.is_mine()) throw usage_error("stop: called by a function that uses the session's devices meanwhile");
+}
+
 void resident_program::stop() {
     std::exception_ptr thrown;
     try {

@@ -260,7 +260,9 @@ private:
 
     LANEWAY_FN bool improves(const proposal<Key>& made, Key known) const {
         const bool own = made.head - part_.first < part_.count;
-        return made.key < (own ? static_cast<Key>(known >> worklist_word<Key>::state_bits) : known);
+        // Nothing is proposed by the greatest key, which is below what is kept of others' vertices that have none yet.
+        return made.key != worklist_word<Key>::unreached &&
+               made.key < (own ? static_cast<Key>(known >> worklist_word<Key>::state_bits) : known);
     }
 
     /// Where this PE keeps what it knows of a vertex: the word of its own ones, the least key sent to others.

@@ -73,6 +73,8 @@ public:
     /// Ends the program when all is done and all visits are over, for good. Throws as waiting. Waits for what others
     /// use the devices for; so they must not wait for it.
     void stop();
+    /// Throws usage_error on a thread that uses the devices, as stop would wait for it.
+    void refuse_within_use() const;
 
 private:
     using clock = std::chrono::steady_clock;
@@ -204,9 +206,10 @@ public:
     /// The same, and calls `use` before the session can take them again.
     void while_away(const std::function<void()>& use) { program_.while_away(use); }
     /// Waits until all is done and ends the session: what other threads have begun is done and answered, and what they
-    /// begin from now on throws usage_error. The report is that of the session, whose messages are audited as
-    /// after a run.
+    /// begin from now on throws usage_error, as does a call by a function that while_away calls. The report is that of
+    /// the session, whose messages are audited as after a run.
     run_report stop() {
+        program_.refuse_within_use();
         const bool first = is_connected_;
         try {
             program_.stop();

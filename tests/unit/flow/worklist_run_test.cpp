@@ -15,19 +15,22 @@ namespace {
 using key = std::uint32_t;
 constexpr std::uint64_t vertices_of_a_pe = 8;
 
-/// A ring of arcs, one from each vertex to the next; throws at vertex 5 of a PE.
+enum class where { arcs, visit, nowhere };
+
+/// A ring of arcs, one from each vertex to the next; throws at vertex 5 of a PE, or proposes nothing.
 struct throwing_ring {
     std::uint64_t first = 0;
     std::uint64_t vertices = 0;
-    bool in_arcs = false;
+    where throws = where::visit;
 
     LANEWAY_FN arc_range arcs(std::uint32_t id) const {
-        if (in_arcs && id == 5) throw std::out_of_range("vertex 5");
+        if (throws == where::arcs && id == 5) throw std::out_of_range("vertex 5");
         return {first + id, 1};
     }
     template <class Ctx>
     LANEWAY_FN proposal<key> visit(Ctx&, std::uint64_t arc, key distance) const {
-        if (!in_arcs && arc % vertices_of_a_pe == 5) throw std::out_of_range("arc 5");
+        if (throws == where::nowhere) return {(arc + 1) % vertices};
+        if (throws == where::visit && arc % vertices_of_a_pe == 5) throw std::out_of_range("arc 5");
         return {(arc + 1) % vertices, distance + 1};
     }
 };
@@ -56,11 +59,11 @@ class worklist_run_test : public testing::TestWithParam<std::string> {};
 /// A ring over all PEs, each with the same number of vertices, of which the first starts.
 class ring_of_pes {
 public:
-    ring_of_pes(runtime& rt, bool in_arcs) : hubs_(rt.machine().device(0), std::vector<std::uint64_t>(9)) {
+    ring_of_pes(runtime& rt, where throws) : hubs_(rt.machine().device(0), std::vector<std::uint64_t>(9)) {
         const auto pes = static_cast<std::uint64_t>(rt.n_pes());
         for (std::uint64_t pe = 0; pe <= pes; ++pe) starts_.push_back(pe * vertices_of_a_pe);
         for (std::uint64_t pe = 0; pe < pes; ++pe) {
-            shares_.push_back({{starts_[pe], starts_.back(), in_arcs},
+            shares_.push_back({{starts_[pe], starts_.back(), throws},
                                {starts_.data()},
                                starts_[pe],
                                vertices_of_a_pe,
@@ -68,9 +71,9 @@ public:
                                0});
         }
     }
-    [[nodiscard]] worklist<key, throwing_ring> list(runtime& rt) const {
+    [[nodiscard]] worklist<key, throwing_ring> list(runtime& rt, std::uint64_t start = 0) const {
         worklist<key, throwing_ring> made(rt.machine(), shares_, starts_.back(), {100, 100, 0});
-        made.start_with({0});
+        made.start_with({start});
         return made;
     }
 
@@ -86,21 +89,32 @@ TEST_P(worklist_run_test, WhatArcsAndVisitThrowComesOutOfTheRun) {
         o.devices = GetParam();
         o.seed = seed;
         runtime rt(o);
-        for (const bool in_arcs : {true, false}) {
-            const ring_of_pes ring(rt, in_arcs);
+        for (const where throws : {where::arcs, where::visit}) {
+            const ring_of_pes ring(rt, throws);
             auto list = ring.list(rt);
             try {
                 rt.run(list);
                 ADD_FAILURE() << "the exception was lost";
             } catch (const lane_error& e) {
                 const std::string what = e.what();
-                const char* const where = in_arcs ? "arcs of the worklist: vertex 5" : "visit of the worklist: arc 5";
+                const std::string text =
+                    throws == where::arcs ? "arcs of the worklist: vertex 5" : "visit of the worklist: arc 5";
                 EXPECT_EQ(what.rfind("PE 0 (", 0), 0u) << what;
-                EXPECT_NE(what.find(std::string(": exception in ") + where), std::string::npos) << what;
+                EXPECT_NE(what.find(": exception in " + text), std::string::npos) << what;
                 EXPECT_THROW(std::rethrow_if_nested(e), std::out_of_range);
             }
         }
     }
+}
+
+TEST_P(worklist_run_test, WhatIsNotProposedIsNotSent) {
+    options o;
+    o.devices = GetParam();
+    runtime rt(o);
+    auto list = ring_of_pes(rt, where::nowhere).list(rt, vertices_of_a_pe - 1);  // the next one is another PE's
+    const auto report = rt.run(list);
+    EXPECT_EQ(report.items, 1u);
+    EXPECT_EQ(report.carried, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, worklist_run_test, testing::Values("cpu:1", "cpu:2", "checked:1", "checked:2"),

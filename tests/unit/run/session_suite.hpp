@@ -379,6 +379,16 @@ TEST_P(session_test, WhatComesWhileTheOwnerUsesTheDevicesWaitsUntilItIsThrough) 
     session.stop();
 }
 
+TEST_P(session_test, WhoUsesTheDevicesMeanwhileCannotStopTheSession) {
+    runtime rt(with(0));
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    auto session = rt.start(rt.mailbox<amount>(add_amount{sum.ref()}));
+    session.while_away([&] { EXPECT_THROW(session.stop(), usage_error); });
+    session.post(0, amount{3});
+    session.stop();
+    EXPECT_EQ(total(rt, sum), 3u);
+}
+
 TEST_P(session_test, AnEpochEndsThoughOthersPostOn) {
     runtime rt(with(0));
     const auto sum = rt.allocate<std::uint64_t>(1);
