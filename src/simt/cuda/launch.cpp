@@ -1,8 +1,12 @@
 // Launching persistent kernels on GPUs.
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <mutex>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "laneway/simt/cuda/check.hpp"
 #include "laneway/simt/cuda/support.hpp"
@@ -68,6 +72,28 @@ private:
     bool joined_ = false;
 };
 
+/// Launches a kernel for nothing, once on each GPU: its code is loaded then, and the driver makes the stacks that its
+/// threads need. For these it waits until all that streams of the GPU have begun is over, for ever if a stream waits
+/// for what the kernel is to do. So that is not left to the launch that matters.
+void launch_once(int device_index, const launch_shape& shape, const void* kernel) {
+    static std::mutex mutex;
+    static std::set<std::pair<int, const void*>> known;
+    {
+        const std::lock_guard lock(mutex);
+        if (!known.insert({device_index, kernel}).second) return;
+    }
+    alignas(std::max_align_t) static std::byte any_program[32 * 1024];  // CUDA copies as much as the kernel takes
+    pe_environment nothing;
+    void* arguments[] = {any_program, &nothing};
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    const cudaError_t code =
+        cudaLaunchCooperativeKernel(kernel, dim3(1), dim3(static_cast<unsigned>(shape.warps_per_block * 32)), arguments,
+                                    shape.shared_bytes, stream);
+    cudaStreamDestroy(stream);  // does not wait
+    check(code, "launching a kernel for the first time");
+}
+
 }  // namespace
 
 int resident_blocks(int device_index, const launch_shape& shape, const void* kernel) {
@@ -84,6 +110,7 @@ int resident_blocks(int device_index, const launch_shape& shape, const void* ker
     int multiprocessors = 0;
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_index),
           "cudaDeviceGetAttribute");
+    if (per_multiprocessor > 0) launch_once(device_index, shape, kernel);
     return per_multiprocessor * multiprocessors;
 }
 

@@ -113,9 +113,8 @@ struct post_and_wait {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
         const int last = ctx.n_pes() - 1;
-        const bool sends = ctx.pe() == last && ctx.rank() == ctx.size() - lanes;
+        const bool sends = ctx.rank() == ctx.size() - 1;  // of the last PE, however many lanes others have
         if (ctx.rank() != 0 && !sends) return;
         for (std::uint64_t round = 1; round <= rounds; ++round) {
             std::uint64_t first = 2 * round, second = first + 1, sum = 0;

@@ -478,15 +478,18 @@ TEST_P(session_test, TheOwnerUsesTheDevicesWhileAnotherThreadEndsTheSession) {
     for (int round = 0; round < (checked() ? 3 : 40); ++round) {
         runtime rt(with(round % 2 == 0 ? 0.0 : 1e-6));
         const auto sum = rt.allocate<std::uint64_t>(1);
-        const auto start = [&] { return rt.start(rt.mailbox<amount>(add_amount{sum.ref()})); };
-        std::unique_ptr<decltype(start())> session(new auto(start()));
+        struct owned {  // nvcc makes none by `new`
+            owned(runtime& from, add_amount add) : session(from.start(from.mailbox<amount>(add))) {}
+            decltype(std::declval<runtime&>().start(std::declval<runtime&>().mailbox<amount>(add_amount{}))) session;
+        };
+        auto mine = std::make_unique<owned>(rt, add_amount{sum.ref()});
         std::atomic<int> copies = 0;
         std::atomic<bool> over = false;
         std::thread ends([&] {
             while (copies < round % 5) std::this_thread::yield();
-            session->post(0, amount{1});
-            session->stop();
-            session.reset();
+            mine->session.post(0, amount{1});
+            mine->session.stop();
+            mine.reset();
             over = true;
         });
         while (!over) {

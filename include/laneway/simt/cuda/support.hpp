@@ -40,8 +40,8 @@ bool has_peer_atomics(int from, int to);
 /// (CUDA_LAUNCH_BLOCKING, a profiler that replays kernels); empty where there are none.
 std::string refusal(int gpus);
 
-/// Loads a kernel on the device and returns how many blocks of it are resident at once. Must run on every device before
-/// the first persistent launch: loading waits for the GPU.
+/// Loads a kernel on the device, launches it once for nothing, and returns how many blocks of it are resident at once.
+/// Must run on every device before the first persistent launch: that may wait for the GPU.
 int resident_blocks(int device_index, const launch_shape& shape, const void* kernel);
 /// Launches the kernel of a program cooperatively: either all blocks are resident or the launch fails.
 std::unique_ptr<running> launch(int device_index, const pe_environment& env, const launch_shape& shape,
