@@ -1,6 +1,6 @@
-"""`python -m laneway`: the command."""
+"""`python -m laneway`: the command, as `laneway_command` begins it."""
 
-from laneway.cli import main
+from laneway_command import main
 
 if __name__ == "__main__":
     main()

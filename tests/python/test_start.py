@@ -29,14 +29,13 @@ import os, signal, sys
 
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
-        if name == "laneway":
+        if name == "{module}":
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
 sys.argv = ["laneway", "--version"]
 {before}
-from laneway_command import main
-main()
+{start}
 """
 
 
@@ -46,8 +45,15 @@ main()
     ids=["", "blocked by the caller"],
 )
 def test_ctrl_c_before_the_package_is_loaded(before: str, code: int, told: str) -> None:
-    done = python(INTERRUPTED.format(before=before))
+    start = "from laneway_command import main; main()"
+    done = python(INTERRUPTED.format(module="laneway", before=before, start=start))
     assert (done.returncode, done.stderr) == (code, told)
+
+
+def test_ctrl_c_while_the_package_is_run() -> None:
+    start = "import runpy; runpy.run_module('laneway', run_name='__main__')"
+    done = python(INTERRUPTED.format(module="laneway.cli", before="", start=start))
+    assert (done.returncode, done.stderr) == (130, "laneway: interrupted\n")
 
 
 STARTS = """
