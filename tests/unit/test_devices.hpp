@@ -15,7 +15,13 @@
 
 namespace laneway::test {
 
-inline constexpr std::uint64_t checked_seeds = 12;  // all combinations of `options_of`
+#if defined(__SANITIZE_THREAD__)
+inline constexpr std::uint64_t checked_seeds = 12;  // one OS thread: nothing to see for this sanitizer
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr std::uint64_t checked_seeds = 18;
+#else
+inline constexpr std::uint64_t checked_seeds = 24;  // twice all combinations of `options_of`
+#endif
 /// Whether LANEWAY_SEEDS asks for a long run.
 inline bool is_long_run() { return std::getenv("LANEWAY_SEEDS") != nullptr; }
 /// The same, or what LANEWAY_SEEDS says, for a long run.
@@ -25,7 +31,7 @@ inline std::uint64_t chosen_seeds() {
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::uint64_t thread_rounds = 8;  // it sees races that did no harm
 #else
-inline constexpr std::uint64_t thread_rounds = 12;  // twice all combinations of `options_of`
+inline constexpr std::uint64_t thread_rounds = 18;
 #endif
 inline constexpr std::uint64_t gpu_rounds = 6;  // all sizes of chunks and rings of `options_of`
 

@@ -213,9 +213,9 @@ TEST_P(item_limits_test, FarQueuesAreLookedThroughAtTheLastThreshold) {
         options.priorities = true;
         options.policy = policy;
         job one(job_options(), options);
-        one.list.start_with(0, {{kind::here, 20}});
+        one.list.start_with(0, {{kind::here, 24}});
         run_items(one.rt, one.list);
-        EXPECT_EQ(one.list.work().done, 21u);
+        EXPECT_EQ(one.list.work().done, 25u);
     }
 }
 

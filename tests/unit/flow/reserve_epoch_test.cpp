@@ -2,6 +2,9 @@
 // such a message is on its way.
 #include <gtest/gtest.h>
 
+#include <type_traits>
+#include <vector>
+
 #include "laneway/flow/item_worklist.hpp"
 #include "laneway/runtime.hpp"
 
