@@ -93,7 +93,8 @@ struct expand_levels {
     static constexpr std::uint64_t arcs_part = 14, vertices_part = 16;
     /// Rows with more arcs are pushed in pieces of so many, by all warps of the PE, the others by a warp each.
     static constexpr std::uint64_t piece_arcs = 512;
-    /// What a lane adds to the sum of the arcs of a level, which are fewer, where it has rows that are cut into pieces.
+    /// What a lane adds to the sum of a level's arcs where it has rows that are cut into pieces. The arcs are fewer,
+    /// and the lanes of a job fewer than 2^24.
     static constexpr std::uint64_t one_cut = std::uint64_t{1} << 40;
     /// Arcs that a lane looks at together while it pulls.
     static constexpr int looks = 2;

@@ -245,8 +245,9 @@ private:
         return item_place::rejected;
     }
 
-    /// Notes that the reserve is in use, which whoever puts something into it does before that counts as done. Any
-    /// lane. Where another PE is told at the same time that it is unused this may be missed: the next entry notes it.
+    /// Notes that the reserve is in use. Any lane. While another warp is about to tell that it is unused a use may go
+    /// unnoticed: the next entry notes it, and until then others only do not wait. Relaxed: it comes before whatever
+    /// made the entry counts as done. Partner: threshold_scan::acquired, behind which `created` is read.
     template <class Ctx>
     LANEWAY_FN void begin_use(Ctx& ctx) const {
         if (!tells) return;

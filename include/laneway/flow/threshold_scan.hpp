@@ -57,9 +57,7 @@ public:
         const std::uint64_t now = ctx.load(threshold_, order::relaxed, scope::device);
         if (now == seen) {
             // The last threshold: what has been put there since, for want of room elsewhere, waits for no other.
-            if (now == ~std::uint64_t{0} && far_pushes() != limit) {
-                ctx.store(&shared_->far_limit, far_pushes(), order::relaxed, scope::block);
-            }
+            if (now == ~std::uint64_t{0}) ctx.store(&shared_->far_limit, far_pushes(), order::relaxed, scope::block);
             return;
         }
         ctx.store(&shared_->least, ~std::uint64_t{0}, order::relaxed, scope::block);

@@ -2,8 +2,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -72,16 +72,11 @@ private:
     bool joined_ = false;
 };
 
-/// Launches a kernel for nothing, once on each GPU: its code is loaded then, and the driver makes the stacks that its
-/// threads need. For these it waits until all that streams of the GPU have begun is over, for ever if a stream waits
-/// for what the kernel is to do. So that is not left to the launch that matters.
-void launch_once(int device_index, const launch_shape& shape, const void* kernel) {
-    static std::mutex mutex;
-    static std::set<std::pair<int, const void*>> known;
-    {
-        const std::lock_guard lock(mutex);
-        if (!known.insert({device_index, kernel}).second) return;
-    }
+/// Launches a kernel on the current GPU without an environment, so that it returns at once: its code is loaded then,
+/// and the driver makes the stacks that its threads need. For these it waits until all that streams of the GPU have
+/// begun is over, for ever if a stream waits for what the kernel is to do. So that is not left to the launch that
+/// matters.
+void launch_for_nothing(const launch_shape& shape, const void* kernel) {
     alignas(std::max_align_t) static std::byte any_program[32 * 1024];  // CUDA copies as much as the kernel takes
     pe_environment nothing;
     void* arguments[] = {any_program, &nothing};
@@ -93,6 +88,33 @@ void launch_once(int device_index, const launch_shape& shape, const void* kernel
     cudaStreamDestroy(stream);  // does not wait
     check(code, "launching a kernel for the first time");
 }
+
+/// Kernels of GPUs that have been launched for nothing.
+class first_launches {
+public:
+    static first_launches& get() {
+        static first_launches all;
+        return all;
+    }
+    /// Launches a kernel on the current GPU, this one, unless that has been done. Others that plan the same one wait
+    /// for it; one that fails is tried again by the next.
+    void require(int device_index, const launch_shape& shape, const void* kernel) {
+        std::once_flag* done = nullptr;
+        {
+            const std::lock_guard lock(mutex_);
+            done = &done_[{device_index, kernel}];
+        }
+        std::call_once(*done, [&] { launch_for_nothing(shape, kernel); });
+    }
+    void forget(int device_index, const void* kernel) {
+        const std::lock_guard lock(mutex_);
+        done_.erase({device_index, kernel});
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<std::pair<int, const void*>, std::once_flag> done_;
+};
 
 }  // namespace
 
@@ -110,9 +132,11 @@ int resident_blocks(int device_index, const launch_shape& shape, const void* ker
     int multiprocessors = 0;
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_index),
           "cudaDeviceGetAttribute");
-    if (per_multiprocessor > 0) launch_once(device_index, shape, kernel);
+    if (per_multiprocessor > 0) first_launches::get().require(device_index, shape, kernel);
     return per_multiprocessor * multiprocessors;
 }
+
+void forget_kernel(int device_index, const void* kernel) { first_launches::get().forget(device_index, kernel); }
 
 std::unique_ptr<running> launch(int device_index, const pe_environment& env, const launch_shape& shape,
                                 const void* kernel, const void* program) {

@@ -73,13 +73,15 @@ std::shared_ptr<const void> load_kernel(int device_index, std::span<const std::b
     cudaKernel_t kernel = nullptr;
     check(cudaLibraryGetKernel(&kernel, library, name), "looking for a kernel in linked code");
     refuse_large_stacks(device_index, device, kernel, like);
+    const std::shared_ptr<const void> mine(
+        kernel, [loaded, device_index](const void* unloaded) { forget_kernel(device_index, unloaded); });
     // What takes a kernel's address takes such a handle as well. This also gives it its shared memory.
     const int resident = resident_blocks(device_index, shape, kernel);
     if (resident < shape.blocks) {
         throw cuda_error("linked code: " + device + " holds " + std::to_string(resident) + " of its blocks, and " +
                          std::to_string(shape.blocks) + " wait for each other");
     }
-    return {loaded, kernel};
+    return mine;
 }
 
 }  // namespace laneway::cuda_backend

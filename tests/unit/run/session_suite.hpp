@@ -478,9 +478,10 @@ TEST_P(session_test, TheOwnerUsesTheDevicesWhileAnotherThreadEndsTheSession) {
     for (int round = 0; round < (checked() ? 3 : 40); ++round) {
         runtime rt(with(round % 2 == 0 ? 0.0 : 1e-6));
         const auto sum = rt.allocate<std::uint64_t>(1);
-        struct owned {  // nvcc makes none by `new`
+        using session_type = decltype(rt.start(rt.mailbox<amount>(add_amount{})));
+        struct owned {  // nvcc would copy the session that `new` gets from start
             owned(runtime& from, add_amount add) : session(from.start(from.mailbox<amount>(add))) {}
-            decltype(std::declval<runtime&>().start(std::declval<runtime&>().mailbox<amount>(add_amount{}))) session;
+            session_type session;
         };
         auto mine = std::make_unique<owned>(rt, add_amount{sum.ref()});
         std::atomic<int> copies = 0;

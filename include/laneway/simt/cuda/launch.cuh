@@ -10,7 +10,7 @@ namespace laneway::cuda_backend {
 template <class Program>
 __global__ void __launch_bounds__(Program::cuda_warps * 32, 1)
     persistent_kernel(const __grid_constant__ Program program, const __grid_constant__ pe_environment env) {
-    if (env.control == nullptr) return;  // launched for nothing, see launch.cpp
+    if (env.control == nullptr) return;  // see launch_for_nothing
     context ctx(env);
     program(ctx);
 }

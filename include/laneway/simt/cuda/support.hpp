@@ -43,6 +43,8 @@ std::string refusal(int gpus);
 /// Loads a kernel on the device, launches it once for nothing, and returns how many blocks of it are resident at once.
 /// Must run on every device before the first persistent launch: that may wait for the GPU.
 int resident_blocks(int device_index, const launch_shape& shape, const void* kernel);
+/// A kernel goes, and another one may have its address.
+void forget_kernel(int device_index, const void* kernel);
 /// Launches the kernel of a program cooperatively: either all blocks are resident or the launch fails.
 std::unique_ptr<running> launch(int device_index, const pe_environment& env, const launch_shape& shape,
                                 const void* kernel, const void* program);
