@@ -1,7 +1,8 @@
 // The exchange between CPU devices.
 #include <algorithm>
-#include <thread>
+#include <numeric>
 
+#include "laneway/base/in_threads.hpp"
 #include "styles/exchange.hpp"
 
 namespace laneway::styles {
@@ -41,8 +42,9 @@ public:
 private:
     template <class Body>
     void on_every_pe(Body&& body) const {
-        std::vector<std::jthread> threads;
-        for (std::size_t pe = 0; pe < pes_; ++pe) threads.emplace_back([&body, pe] { body(pe); });
+        std::vector<std::uint64_t> cuts(pes_ + 1);
+        std::iota(cuts.begin(), cuts.end(), std::uint64_t{0});
+        in_threads(cuts, [&](std::uint64_t pe, std::uint64_t, keep_going&) { body(pe); });
     }
 
     std::vector<exchange_buffers>& buffers_;

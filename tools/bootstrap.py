@@ -142,7 +142,8 @@ def system_libraries(tests: bool, offline: bool) -> None:
 
 
 PACKAGES = ("dependencies",)
-TEST_PACKAGES = (*PACKAGES, "metis", "test", "lint")
+WHEEL_PACKAGES = (*PACKAGES, "wheel")
+TEST_PACKAGES = (*WHEEL_PACKAGES, "metis", "test", "lint")
 DOCS_PACKAGES = (*PACKAGES, "docs")
 
 
@@ -301,7 +302,7 @@ def wishes_of(tests: bool, cuda: str, wanted_jobs: str, whole: bool = False) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", action="store_true", help="also build the tests and install what they use")
-    parser.add_argument("--whole", action="store_true", help="also build the programs for checked devices")
+    parser.add_argument("--whole", action="store_true", help="also build and install what a wheel needs")
     parser.add_argument("--offline", action="store_true", help="download nothing; use this Python's packages")
     parser.add_argument("--docs", action="store_true", help="only install what the documentation site is built with")
     parser.add_argument("--deps", action="store_true", help="only fetch the libraries that another machine may lack")
@@ -321,7 +322,8 @@ def main() -> None:
             return
         system_libraries(arguments.tests, arguments.offline)
         if not arguments.offline:
-            python_packages(TEST_PACKAGES if arguments.tests else PACKAGES)
+            whole = WHEEL_PACKAGES if arguments.whole else PACKAGES
+            python_packages(TEST_PACKAGES if arguments.tests else whole)
             if arguments.tests:
                 fetch_tests_of_python()
         build(wishes)

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/in_threads.hpp"
 
 namespace laneway::apps {
 
@@ -56,15 +57,12 @@ std::uint64_t simulated_reads::max_distinct(int k, bool canonical) const {
 packed_sequences simulated_reads::to_sequences() const {
     std::vector<std::uint64_t> made(words());
     const std::uint64_t n_threads = std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
-    const std::uint64_t piece = (made.size() + n_threads - 1) / n_threads;
-    {
-        std::vector<std::jthread> threads;
-        for (std::uint64_t begin = 0; begin < made.size(); begin += piece) {
-            threads.emplace_back([this, &made, begin, end = std::min(begin + piece, words())] {
-                for (std::uint64_t i = begin; i < end; ++i) made[i] = word(i);
-            });
-        }
-    }
+    std::vector<std::uint64_t> cuts;
+    for (std::uint64_t i = 0; i <= n_threads; ++i) cuts.push_back(made.size() / n_threads * i);
+    cuts.back() = made.size();
+    in_threads(cuts, [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
+        for (std::uint64_t i = begin; i < end && going; ++i) made[i] = word(i);
+    });
     return {std::move(made), bases(), reads_};
 }
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/in_threads.hpp"
 #include "laneway/graph/partition.hpp"
 #include "shortest_paths.hpp"
 
@@ -45,8 +46,8 @@ private:
         const std::uint64_t cores = std::max(std::thread::hardware_concurrency(), 1u);
         const auto cuts = graph::equal_arc_ranges(
             graph_, std::clamp<std::uint64_t>(graph_.arcs() / arcs_each, 1, std::min(cores, most)));
-        const auto look_at = [&](std::uint64_t begin, std::uint64_t end) {
-            for (std::uint64_t v = begin; v < end; ++v) {
+        in_threads(cuts, [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
+            for (std::uint64_t v = begin; v < end && going; ++v) {
                 if (distance_[v] < 0) continue;
                 for (std::uint64_t arc = graph_.offsets[v]; arc < graph_.offsets[v + 1]; ++arc) {
                     const std::uint64_t head = graph_.heads[arc];
@@ -55,10 +56,7 @@ private:
                         propose(head, static_cast<std::int64_t>(v));
                 }
             }
-        };
-        std::vector<std::jthread> threads;
-        for (std::size_t i = 1; i + 1 < cuts.size(); ++i) threads.emplace_back(look_at, cuts[i], cuts[i + 1]);
-        look_at(cuts[0], cuts[1]);
+        });
     }
 
     // Arcs of weight 0 join vertices of one distance. Those that have a place in a tree hand it on, breadth first: a

@@ -56,6 +56,8 @@ def edges_of_frame(
         edge_attr = edge_attr[0]
     if isinstance(edge_attr, (list, bool)):
         raise UsageError(f"edge_attr must name one column, of weights, not {edge_attr!r}: an arc has one weight")
+    if edge_attr == "weight" and edge_attr not in columns:  # the default
+        edge_attr = None
     for column in (source, target) if edge_attr is None else (source, target, edge_attr):
         if column not in columns:
             raise UsageError(f"the data frame has no column {column!r}")

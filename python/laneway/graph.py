@@ -136,15 +136,16 @@ class Graph(_core.Graph):
         frame: Any,
         source: Hashable = "source",
         target: Hashable = "target",
-        edge_attr: Hashable | list[Hashable] | None = None,
+        edge_attr: Hashable | list[Hashable] | None = "weight",
         *,
         directed: bool = True,
     ) -> Graph:
         """The graph of a pandas data frame with one edge a row.
 
         `source` and `target` name the columns of vertices, `edge_attr` that of weights, or a list of that one column;
-        None: every arc weighs 1. A row is one arc, from source to target, as with all graphs here; for what
-        `networkx.from_pandas_edgelist` makes unless it is told otherwise, an undirected graph, say `directed=False`.
+        None, or a frame without a column "weight": every arc weighs 1. A row is one arc, from source to target, as with
+        all graphs here; for what `networkx.from_pandas_edgelist` makes unless it is told otherwise, an undirected
+        graph, say `directed=False`.
         Vertices and weights are those of `from_edges`. Raises UsageError for a column that is missing, for several
         columns of weights, and for a row that lacks a vertex.
         """

@@ -76,8 +76,8 @@ class Session:
 
     def __init__(
         self,
-        *,
         devices: str = "",
+        *,
         seed: int = 1,
         timeout: float = 60.0,
         buffer_bytes: int = BUFFER_BYTES,

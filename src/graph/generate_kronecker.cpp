@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "in_threads.hpp"
 #include "laneway/base/error.hpp"
+#include "laneway/base/in_threads.hpp"
 #include "laneway/graph/generate.hpp"
 #include "random.hpp"
 
@@ -74,19 +74,20 @@ edge_array make_edges(const kronecker_options& o) {
     edges.size = o.symmetric ? o.arcs / 2 : o.arcs;
     edges.data = std::make_unique_for_overwrite<edge[]>(edges.size);
     const renaming rename(o.scale, o.seed);
-    in_threads(pieces(edges.size), [&, data = edges.data.get()](std::uint64_t begin, std::uint64_t end, wanted& going) {
-        for (std::uint64_t i = begin; i < end && going; ++i) {
-            const edge e = descend(o.scale, random_sequence(o.seed, i + 2));
-            data[i] = {rename(e.tail), rename(e.head)};
-        }
-    });
+    in_threads(pieces(edges.size),
+               [&, data = edges.data.get()](std::uint64_t begin, std::uint64_t end, keep_going& going) {
+                   for (std::uint64_t i = begin; i < end && going; ++i) {
+                       const edge e = descend(o.scale, random_sequence(o.seed, i + 2));
+                       data[i] = {rename(e.tail), rename(e.head)};
+                   }
+               });
     return edges;
 }
 
 // Each thread owns a range of rows and reads all edges: no atomics, and rows keep the order of the edges.
 template <class F>
 void for_each_arc(const edge_array& edges, bool symmetric, std::uint64_t vertices, F f) {
-    in_threads(pieces(vertices), [&](std::uint64_t begin, std::uint64_t end, wanted& going) {
+    in_threads(pieces(vertices), [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
         const std::uint64_t rows = end - begin;
         for (std::uint64_t i = 0; i < edges.size && going; ++i) {
             const auto [tail, head] = edges.data[i];

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "in_threads.hpp"
+#include "laneway/base/in_threads.hpp"
 
 namespace laneway::graph {
 namespace {
@@ -52,7 +52,7 @@ light_first<Vertex>::light_first(const csr_slice<Vertex>& rows, std::uint64_t mo
                                                                                     rows.offsets,
                                                                                     {heads_.get(), rows.arcs()},
                                                                                     {weights_.get(), rows.arcs()}} {
-    in_threads(even_cuts(rows.offsets), [&](std::uint64_t begin, std::uint64_t end, wanted& going) {
+    in_threads(even_cuts(rows.offsets), [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
         for (std::uint64_t row = begin; row < end && going; ++row) {
             const std::uint64_t first = rows.offsets[row], count = rows.offsets[row + 1] - first;
             const auto heads = rows.heads.subspan(first, count);

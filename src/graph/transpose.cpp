@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "in_threads.hpp"
+#include "laneway/base/in_threads.hpp"
 #include "laneway/graph/partition.hpp"
 
 namespace laneway::graph {
@@ -27,7 +27,7 @@ basic_csr<Vertex> transpose(const basic_csr<Vertex>& graph, bool weights) {
     result.offsets.assign(n + 1, 0);
     std::vector<std::uint64_t> cuts;
     for (std::uint64_t i = 0; i <= threads; ++i) cuts.push_back(n * i / threads);
-    in_threads(cuts, [&](std::uint64_t begin, std::uint64_t end, wanted& going) {
+    in_threads(cuts, [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
         for (const Vertex head : graph.heads) {
             if (!going) return;
             if (head >= begin && head < end) ++result.offsets[head + std::uint64_t{1}];
@@ -37,7 +37,7 @@ basic_csr<Vertex> transpose(const basic_csr<Vertex>& graph, bool weights) {
     result.heads.resize(graph.arcs());
     if (weights) result.weights.resize(graph.weights.size());
     std::vector<std::uint64_t> next(result.offsets.begin(), result.offsets.end() - 1);
-    in_threads(equal_arc_ranges(result, threads), [&](std::uint64_t begin, std::uint64_t end, wanted& going) {
+    in_threads(equal_arc_ranges(result, threads), [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
         for (std::uint64_t v = 0; v < n && going; ++v) {
             for (std::uint64_t arc = graph.offsets[v]; arc < graph.offsets[v + 1]; ++arc) {
                 const Vertex head = graph.heads[arc];

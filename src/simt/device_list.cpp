@@ -101,6 +101,7 @@ std::vector<device_id> parse_devices(std::string_view text) {
     if (text.empty()) text = cuda_backend::survey().gpus.empty() ? "cpu" : "cuda";
     for (std::size_t at = 0; at <= text.size();) {
         const auto comma = std::min(text.find(',', at), text.size());
+        if (comma == at) refuse(text, "a name is missing between commas, or at an end");
         add_part(list, text.substr(at, comma - at));
         at = comma + 1;
     }

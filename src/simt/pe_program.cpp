@@ -10,8 +10,8 @@ void pe_program::require(device_kind kind) const {
     }
     if (kind == device_kind::checked && on_checked_ == nullptr) {
         throw usage_error(
-            "this program was compiled without checked devices: of the package, as `make demo` builds it; "
-            "`pip install .` and `make test` build them too");
+            "this program was compiled without checked devices: `make demo` leaves them out of the package, "
+            "`pip install .` and `make test` do not");
     }
 }
 

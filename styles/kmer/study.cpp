@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "kmer/simulated_reads.hpp"
+#include "laneway/base/in_threads.hpp"
 #include "styles/kmer/problem.hpp"
 
 namespace laneway::styles {
@@ -87,13 +88,11 @@ kmer_sums reference_sums(const apps::simulated_reads& reads) {
         parts[part].distinct = static_cast<std::uint64_t>(std::unique(kmers.begin(), kmers.end()) - kmers.begin());
     };
     const std::uint64_t n_threads = std::clamp<std::uint64_t>(std::thread::hardware_concurrency(), 1, n_parts);
-    std::vector<std::jthread> threads;
-    for (std::uint64_t t = 0; t < n_threads; ++t) {
-        threads.emplace_back([&, t] {
-            for (std::uint64_t part = t; part < n_parts; part += n_threads) sum_part(part);
-        });
-    }
-    threads.clear();
+    std::vector<std::uint64_t> cuts;
+    for (std::uint64_t t = 0; t <= n_threads; ++t) cuts.push_back(n_parts * t / n_threads);
+    in_threads(cuts, [&](std::uint64_t begin, std::uint64_t end, keep_going&) {
+        for (std::uint64_t part = begin; part < end; ++part) sum_part(part);
+    });
     kmer_sums all{};
     for (const kmer_sums& part : parts) {
         all = {all.total + part.total, all.distinct + part.distinct, all.checksum + part.checksum};

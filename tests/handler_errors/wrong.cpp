@@ -153,6 +153,22 @@ struct add_up {
         (void)sums.barrier(ctx);
     }
 };
+struct asks_for_no_agent {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&) const {}
+};
+void gives_an_agent(lw::runtime& runtime) {
+    auto sums = runtime.collectives();
+    runtime.run(asks_for_no_agent{}, sums);  // error: a body is called as body(ctx, agents...), with one agent for each
+}
+struct asks_for_no_index {
+    template <class Ctx, class Sums>
+    LANEWAY_FN void operator()(Ctx&, Sums&) const {}
+};
+void gives_indices(lw::runtime& runtime) {
+    auto sums = runtime.collectives();
+    runtime.for_each(9, asks_for_no_index{}, sums);  // error: and for_each's as body(ctx, i, agents...)
+}
 void takes_its_memory_when_a_run_begins(lw::runtime& runtime) {
     const auto sums = runtime.collectives();
     runtime.run(add_up{}, sums);  // error: a run prepares this component, so it may not be const

@@ -193,6 +193,10 @@ def test_frames() -> None:
     lengths = networkx.single_source_dijkstra_path_length(expected, "a", weight="cost")
     assert lw.sssp(graph, "a", devices=DEVICES).to_dict() == lengths
     assert arcs(lw.Graph.from_pandas(frame, edge_attr=["cost"])) == arcs(graph)
+    named = frame.rename(columns={"cost": "weight"})
+    assert arcs(lw.Graph.from_pandas(named)) == arcs(graph)
+    assert not lw.Graph.from_pandas(named, edge_attr=None).weighted
+    assert not lw.Graph.from_pandas(frame).weighted
     numbers = pandas.DataFrame({"u": [30, 7], "v": [7, 9]}, index=[5, 6])
     undirected = lw.Graph.from_pandas(numbers, "u", "v", directed=False)
     assert arcs(undirected) == [(7, 30, 1), (7, 9, 1), (9, 7, 1), (30, 7, 1)]
@@ -203,7 +207,7 @@ def test_frames() -> None:
     assert table.set_index("vertex")["hops"].to_dict() == {7: 1, 9: 2, 30: 0}
     for wrong, message in (
         (lambda: lw.Graph.from_pandas(frame, "from"), "no column 'from'"),
-        (lambda: lw.Graph.from_pandas(frame, edge_attr="weight"), "no column 'weight'"),
+        (lambda: lw.Graph.from_pandas(frame, edge_attr="km"), "no column 'km'"),
         (
             lambda: lw.Graph.from_pandas(frame, edge_attr=["cost", "source"]),
             r"one column, of weights, not \['cost', 'so",

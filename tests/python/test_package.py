@@ -170,6 +170,7 @@ def test_distances_over_32_bits(tmp_path: Path) -> None:
 
 def test_devices_are_listed_with_reasons() -> None:
     found = lw.devices()
+    assert repr(found[-1]).startswith("Device(name='checked', description='CPU devices")
     assert any(device.name == "cpu" and device.usable for device in found)
     assert all(device.usable != bool(device.reason) for device in found)
 

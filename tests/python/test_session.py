@@ -87,7 +87,7 @@ def test_results_are_those_of_single_calls(devices: str) -> None:
         *(lambda on, kind, n=n: on.merge_sort(np.arange(n)[::-1], grain=8, width=16, **kind) for n in (60, 1)),
         lambda on, kind: on.strassen(np.eye(8, dtype=int), np.arange(64).reshape(8, 8), grain=4, width=16, **kind),
     ]
-    with lw.Session(devices=devices) as session:
+    with lw.Session(devices) as session:
         for number, call in enumerate(calls):
             inside, alone = call(session, {}), call(lw, {"devices": devices})
             assert inside == alone, f"call {number}"

@@ -334,6 +334,8 @@ print("ended")
 
 
 FORKED = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on fork warns where there are threads
 pool = lw.TaskPool("cpu:2", isolate=ISOLATE)
 held = pool.submit("spin", 3 * 10**8)
 child = os.fork()

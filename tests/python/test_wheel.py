@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
-import sysconfig
 import venv
 from pathlib import Path
 
@@ -34,7 +35,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--quiet", "--disable-pip-version-check", str(wheel)], check=True, timeout=120)
     site = next((fresh / "lib").glob("python*/site-packages"))
-    (site / "outer.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    outer = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    (site / "outer.pth").write_text("\n".join(outer) + "\n")
     return fresh
 
 
@@ -63,6 +65,23 @@ def test_the_module_is_that_of_the_wheel(installed: Path, small: Path) -> None:
     file, distances = run(installed, "python", "-c", program).splitlines()
     assert Path(file).is_relative_to(installed)
     assert distances == str(SMALL_DISTANCES)
+
+
+def test_it_fits_many_linuxes(installed: Path) -> None:
+    if importlib.util.find_spec("auditwheel") is None:
+        pytest.skip("auditwheel is not installed")
+    assert "manylinux" in next(installed.parent.glob("laneway-*.whl")).name
+    assert list(installed.rglob("laneway.libs/liblzma*")), "libraries that not every Linux has are in it"
+
+
+def test_only_python_sees_names_of_the_module(installed: Path) -> None:
+    """Else a C++ library in it meets another version's in one process, and either crashes."""
+    nm = shutil.which("nm")
+    if nm is None:
+        pytest.skip("nm is not installed")
+    module = next(installed.rglob("_core*.so"))
+    told = subprocess.run([nm, "-D", "--defined-only", module], capture_output=True, text=True, check=True).stdout
+    assert [line.split()[-1] for line in told.splitlines()] == ["PyInit__core"]
 
 
 def test_gpu_code_is_in_it_where_this_build_has_some(installed: Path) -> None:

@@ -232,11 +232,11 @@ public:
         ctx.sync(mask);
     }
 
-    /// give_back behind a fence that the elected lane has made after the last read; or of a chunk that came in words,
-    /// for who posts words alone (chunk_sender::is_free, tagged_load_order): a lane that has the words with their tags
-    /// reads them no more, whatever is stored there next.
+    /// give_back without an order of its own: behind a fence that the elected lane has made after the last read; or of
+    /// a chunk that came in words, in a ring where a relaxed look at the credit is enough for the next one in words
+    /// (chunk_sender::is_free, docs/design/0085).
     template <class Ctx>
-    LANEWAY_FN void give_back_fenced(Ctx& ctx, lane_mask mask, std::uint64_t ticket) const {
+    LANEWAY_FN void give_back_relaxed(Ctx& ctx, lane_mask mask, std::uint64_t ticket) const {
         if (renews_words(ticket)) return give_back(ctx, mask, ticket);  // new words come before the credit
         ctx.sync(mask);
         if (elected(ctx, mask)) ctx.store(credits + slot_of(ticket), ticket + 1, Ctx::tagged_order, scope::system);

@@ -44,7 +44,14 @@ LANEWAY_STRICT_BEGIN
 /// A call of `code`. Where nvcc refuses it, `code` lacks LANEWAY_FN.
 template <class Code, class... Arguments>
 LANEWAY_FN decltype(auto) call_needs_LANEWAY_FN(const Code& code, Arguments&&... arguments) {
-    return code(static_cast<Arguments&&>(arguments)...);
+    if constexpr (requires { code(static_cast<Arguments&&>(arguments)...); }) {
+        return code(static_cast<Arguments&&>(arguments)...);
+    } else {
+        static_assert(sizeof(Code) == 0,
+                      "it cannot be called with what it is given: a body is called as body(ctx, agents...), with one "
+                      "agent for each component in the order of the call, and for_each's as body(ctx, i, agents...); "
+                      "its operator() is const");
+    }
 }
 LANEWAY_STRICT_END
 

@@ -295,7 +295,7 @@ private:
             }
         }
         const chunk_receiver from = ring(ctx, taken);
-        if (taken.what().in_words()) return from.give_back_fenced(ctx, mask, taken.ticket);
+        if (taken.what().in_words()) return from.give_back_relaxed(ctx, mask, taken.ticket);
         from.give_back(ctx, mask, taken.ticket);
     }
 

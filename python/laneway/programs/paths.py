@@ -320,6 +320,8 @@ def start_places(graph: Graph, source: Any, sources: Iterable[Any] | None) -> li
     """As source_places, of one source or of several, whichever is given; UsageError for both and for none."""
     if (source is None) == (sources is None):
         raise UsageError("either source or sources must say where paths start")
+    if isinstance(source, (list, set, np.ndarray)):
+        raise UsageError(f"source must be one vertex, not {source!r}: sources takes several")
     return source_places(graph, [source] if sources is None else sources)
 
 

@@ -92,7 +92,7 @@ protected:
 
 TEST_P(kmer_test, RandomLinesMeetCountsOfStrings) {
     const std::size_t max_letters = is_checked(GetParam()) ? 100 : 1500;
-    for (std::uint64_t round = 0; round < rounds_of(GetParam()) / 2; ++round) {
+    for (std::uint64_t round = 0; round < (rounds_of(GetParam()) + 1) / 2; ++round) {
         SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
         std::mt19937_64 random(round);
         apps::kmer_options o = job(round);
@@ -260,7 +260,7 @@ TEST_P(kmer_table_test, WordsOfKeysAreNeverMixed) {
         for (int times = 0; times <= i % 5; ++times) lines.push_back(head + shared);
     }
     std::shuffle(lines.begin(), lines.end(), random);
-    for (std::uint64_t round = 0; round < rounds_within(GetParam()) / 4; ++round) {
+    for (std::uint64_t round = 0; round < (rounds_within(GetParam()) + 3) / 4; ++round) {
         SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
         apps::kmer_options o = job(round);
         o.k = 63;

@@ -42,7 +42,7 @@ TEST_P(unbalanced_trees_test, TreesOfAllShapesAreCountedAtTheLeastWidth) {
 
 TEST_P(unbalanced_trees_test, ANodeBelowTheDeepestLevelIsRefused) {
     apps::recursion_options options;
-    options.job = options_of(GetParam(), 2);
+    options.job = options_of(GetParam(), 1);
     try {
         (void)apps::uts(small_trees[0], options, 3);
         FAIL() << "three levels were enough";

@@ -97,7 +97,7 @@ protected:
         return o;
     }
     static std::uint64_t rounds() {
-        return is_checked(GetParam()) ? std::min<std::uint64_t>(20, checked_seeds / 4) : 5;
+        return is_checked(GetParam()) ? (std::min<std::uint64_t>(rounds_of(GetParam()), 40) + 1) / 2 : 5;
     }
     [[nodiscard]] static int other_pe() { return runtime(job(1)).n_pes() - 1; }
 

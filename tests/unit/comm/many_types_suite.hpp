@@ -221,7 +221,7 @@ inline void expect_every_type(const std::string& devices, options o) {
 }
 
 TEST_P(many_types_test, EachMessageIsServedOnceByTheHandlerOfItsType) {
-    const std::uint64_t seeds = GetParam().starts_with("checked") ? chosen_seeds() / 2 : 2;
+    const std::uint64_t seeds = is_checked(GetParam()) ? rounds_of(GetParam()) : 2;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
         SCOPED_TRACE(seed);
         options o;

@@ -52,5 +52,24 @@ TEST(runtime_test, DeadlinesCoverTheSetUpOfCpuDevices) {
     EXPECT_EQ(lanes.copy_out(0)[0], 0u);
 }
 
+TEST(runtime_test, ADeadlineThatPassesLeavesDevicesThatAreNotSetUp) {
+    options o;
+    o.devices = "cpu:64";
+    o.timeout_seconds = 1e-9;
+    const auto held_by = [](runtime& rt) {
+        std::uint64_t bytes = 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) bytes += rt.machine().device(pe)->held_bytes();
+        return bytes;
+    };
+    runtime late(o);
+    const auto few = late.allocate<std::uint64_t>(1);
+    EXPECT_THROW(late.run(count_lane{few.ref()}, late.one_sided()), timeout_error);
+    o.timeout_seconds = 60;
+    runtime in_time(o);
+    const auto lanes = in_time.allocate<std::uint64_t>(1);
+    in_time.run(count_lane{lanes.ref()}, in_time.one_sided());
+    EXPECT_LT(held_by(late), held_by(in_time) / 8);
+}
+
 }  // namespace
 }  // namespace laneway::test

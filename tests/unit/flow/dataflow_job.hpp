@@ -71,7 +71,7 @@ inline options patient_options(const std::string& devices) {
 /// Rounds of a piece: several host threads take part in each, so that few are enough where nothing is seeded.
 template <class Body>
 void dataflow_rounds(const std::string& devices, Body&& body) {
-    const std::uint64_t rounds = is_checked(devices) ? (chosen_seeds() + 11) / 12 : 10;
+    const std::uint64_t rounds = is_checked(devices) ? (chosen_seeds() + 5) / 6 : 10;
     for (std::uint64_t round = 0; round < rounds; ++round) {
         SCOPED_TRACE("devices " + devices + ", seed " + std::to_string(round + 1));
         ASSERT_NO_THROW(body(dataflow_options(devices, round)));

@@ -98,7 +98,7 @@ struct throwing_application {
 class item_worklist_run_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(item_worklist_run_test, WhatAnyFunctionThrowsComesOutOfTheRun) {
-    for (std::uint64_t seed = 1; seed <= (is_checked(GetParam()) ? 10 : 3); ++seed) {
+    for (std::uint64_t seed = 1; seed <= (is_checked(GetParam()) ? rounds_of(GetParam()) : 3); ++seed) {
         options o;
         o.devices = GetParam();
         o.seed = seed;

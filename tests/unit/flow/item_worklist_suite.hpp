@@ -128,7 +128,7 @@ TEST_P(item_worklist_test, EveryItemIsDoneOnceWhereItBelongs) {
                 if (!job.list().options().fused) waves += job.list().work().waves;
             }
         },
-        2);
+        4);
     if (GetParam() == "checked:1") return;  // too few rounds to meet all of it
     EXPECT_GT(spilled, 0u);
     EXPECT_GT(waves, 2u);

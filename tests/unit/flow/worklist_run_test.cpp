@@ -84,7 +84,7 @@ private:
 };
 
 TEST_P(worklist_run_test, WhatArcsAndVisitThrowComesOutOfTheRun) {
-    for (std::uint64_t seed = 1; seed <= (is_checked(GetParam()) ? 20 : 3); ++seed) {
+    for (std::uint64_t seed = 1; seed <= (is_checked(GetParam()) ? rounds_of(GetParam()) : 3); ++seed) {
         options o;
         o.devices = GetParam();
         o.seed = seed;

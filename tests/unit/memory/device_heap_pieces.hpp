@@ -133,7 +133,7 @@ inline std::vector<allocator_family> device_heaps() {
                             [](const std::string& name, std::uint64_t seed) -> std::unique_ptr<allocator_under_test> {
                                 return std::make_unique<device_heap_under_test>(name, seed);
                             },
-                            rounds_within(devices) / 5});
+                            (rounds_within(devices) + 4) / 5});
     }
     return families;
 }

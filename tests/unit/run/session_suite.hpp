@@ -152,7 +152,7 @@ TEST_P(session_test, EpochsOfPostsFromSeveralThreadsLoseNothing) {
 }
 
 TEST_P(session_test, AnEpochEndsWithAllThatFollowsFromItsPosts) {
-    for (std::uint64_t seed = 1; seed <= (checked() ? 20 : 3); ++seed) {
+    for (std::uint64_t seed = 1; seed <= (checked() ? rounds_of(GetParam()) : 3); ++seed) {
         runtime rt(with(0, seed));
         const auto ended = rt.allocate<std::uint64_t>(1);
         auto session = rt.start(rt.mailbox<hop, ask_sum>(go_on{ended.ref()}, tell_sum{ended.ref()}));

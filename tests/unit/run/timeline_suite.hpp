@@ -126,7 +126,7 @@ options recorded(options o) {
 class timeline_runs : public testing::TestWithParam<std::string> {};
 
 TEST_P(timeline_runs, SumsAreThoseOfTheReports) {
-    const std::uint64_t rounds = is_checked(GetParam()) ? chosen_seeds() / 12 : 5;
+    const std::uint64_t rounds = is_checked(GetParam()) ? (chosen_seeds() + 11) / 12 : 5;
     repeat_rounds(GetParam(), rounds, [](options o) {
         o = recorded(o);
         runtime rt(o);

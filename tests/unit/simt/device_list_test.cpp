@@ -65,6 +65,17 @@ INSTANTIATE_TEST_SUITE_P(lists, bad_list_test,
                                          "cuda:0-", "cuda:1-0", "cuda:0-x", "cuda:9999", "cuda:0-9999", "cuda:0,cuda:0",
                                          "cuda,cuda", "cuda:99999999999", "cuda:0;1", "\n", "cpu\n"));
 
+TEST(device_list_test, AMissingNameIsToldWithTheWholeList) {
+    for (const char* const list : {"cpu:2,", ",cpu:2", "cpu,,cpu"}) {
+        try {
+            parse_devices(list);
+            FAIL() << list;
+        } catch (const usage_error& e) {
+            EXPECT_NE(std::string(e.what()).find(list), std::string::npos) << e.what();
+        }
+    }
+}
+
 TEST(device_list_test, MissingGpuSaysWhyThereIsNone) {
     if (gpus() > 0) {
         EXPECT_EQ(parse_devices("cuda").size(), gpus());

@@ -95,6 +95,6 @@ void every_server(const std::string& devices, Body&& body, std::uint64_t rounds_
     }
 }
 /// Seeds are shared out among the kinds of servers and the pieces of the suite.
-inline std::uint64_t service_rounds(const std::string& devices) { return (rounds_of(devices) + 11) / 12; }
+inline std::uint64_t service_rounds(const std::string& devices) { return (rounds_of(devices) + 5) / 6; }
 
 }  // namespace laneway::test

@@ -60,7 +60,7 @@ private:
         delivery.fence(ctx, source_);
         if (taken) {
             if (message.synchronous) request_pool<Ctx>::answer(ctx, view_, source_, message.place);
-            in_.give_back_fenced(ctx, lane_mask{1}, ticket);
+            in_.give_back_relaxed(ctx, lane_mask{1}, ticket);
         }
         lock.give_back(ctx, view_, taken ? 1 : 0);
         return taken;

@@ -136,7 +136,7 @@ private:
         // receives in.
         delivery_.fence(ctx, source);
         if (done) delivery_.complete(ctx, found.handle, request_word::done, Ctx::tagged_order);
-        if (active && !in_ring) shard_.from[source].give_back_fenced(ctx, lane_mask{1} << ctx.lane(), ticket);
+        if (active && !in_ring) shard_.from[source].give_back_relaxed(ctx, lane_mask{1} << ctx.lane(), ticket);
         ctx.sync(full_warp<Ctx>);
     }
     /// What becomes of each lane's message in MPI's order. `in_ring`: it waits, and its payload has its slot still.
