@@ -254,6 +254,52 @@ TEST_P(task_pool_test, ArgumentsAndResultsHaveAnySize) {
     expect_filled<1000>(pool);
 }
 
+/// A number and words that are made of it: those of two tasks could mix.
+template <std::uint32_t Words>
+struct number_if_whole {
+    struct arguments {
+        std::uint32_t number;
+        std::uint32_t derived[Words];
+        static LANEWAY_FN std::uint32_t word(std::uint32_t number, std::uint32_t i) {
+            return (number + 31 * i) * 2654435761u;
+        }
+    };
+    using result = std::uint32_t;
+    template <class Ctx>
+    LANEWAY_FN result operator()(Ctx&, const arguments& given) const {
+        for (std::uint32_t i = 0; i < Words; ++i) {
+            if (given.derived[i] != arguments::word(given.number, i)) return ~0u;
+        }
+        return given.number;
+    }
+};
+/// Many single tasks through few slots.
+template <std::uint32_t Words>
+void expect_whole(const options& o, std::uint32_t tasks) {
+    runtime rt(o);
+    task_pool_options few;
+    few.max_ahead = few.bundle_tasks = 1;
+    task_pool pool(few, number_if_whole<Words>{});
+    auto session = rt.start(pool);
+    std::vector<task_future<std::uint32_t>> all;
+    for (std::uint32_t number = 0; number < tasks; ++number) {
+        typename number_if_whole<Words>::arguments given{number, {}};
+        for (std::uint32_t i = 0; i < Words; ++i) given.derived[i] = given.word(number, i);
+        all.push_back(pool.template submit<number_if_whole<Words>>(given));
+    }
+    for (std::uint32_t number = 0; number < tasks; ++number) ASSERT_EQ(all[number].get(), number) << Words << " words";
+}
+
+// Slots are freed behind no fence where their tasks are copied to shared memory (docs/design/0085).
+TEST_P(task_pool_test, ArgumentsAreReadBeforeTheirSlotsAreWrittenAgain) {
+    options o = chosen();
+    o.gpu_blocks = 2;
+    const std::uint32_t tasks = checked() ? 60 : GetParam().starts_with("cuda") ? 20'000 : 2'000;
+    expect_whole<2>(o, tasks);    // in the words that have tags
+    expect_whole<30>(o, tasks);   // and more
+    expect_whole<250>(o, tasks);  // more than is copied
+}
+
 TEST_P(task_pool_test, MemoryOfBatchesIsUsedAgain) {
     runtime rt(chosen());
     task_pool_options small;
