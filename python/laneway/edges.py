@@ -54,7 +54,10 @@ def edges_of_frame(
         raise UsageError(f"frame must be a pandas data frame, not {type(frame).__name__}")
     if isinstance(edge_attr, list) and len(edge_attr) == 1:
         edge_attr = edge_attr[0]
-    if isinstance(edge_attr, (list, bool)):
+    for name, column in (("source", source), ("target", target)):
+        if not isinstance(column, Hashable):
+            raise UsageError(f"{name} must name a column of the data frame, not {column!r}")
+    if isinstance(edge_attr, (list, bool)) or not isinstance(edge_attr, Hashable):
         raise UsageError(f"edge_attr must name one column, of weights, not {edge_attr!r}: an arc has one weight")
     if edge_attr == "weight" and edge_attr not in columns:  # the default
         edge_attr = None

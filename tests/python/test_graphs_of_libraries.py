@@ -213,6 +213,8 @@ def test_frames() -> None:
             r"one column, of weights, not \['cost', 'so",
         ),
         (lambda: lw.Graph.from_pandas(frame, edge_attr=True), "one column, of weights, not True"),
+        (lambda: lw.Graph.from_pandas(frame, edge_attr={}), "one column, of weights, not {}"),
+        (lambda: lw.Graph.from_pandas(frame, ["source"]), r"source must name a column .*, not \['source'\]"),
         (lambda: lw.Graph.from_pandas(pandas.concat([frame, frame], axis=1)), "several columns 'source'"),
         (lambda: lw.Graph.from_pandas([1]), "must be a pandas data frame, not list"),
         (lambda: lw.Graph.from_pandas(frame.replace("c", None)), "row 1 of the data frame has no 'target'"),
