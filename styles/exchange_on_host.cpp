@@ -1,6 +1,5 @@
 // The exchange between CPU devices.
 #include <algorithm>
-#include <numeric>
 
 #include "laneway/base/in_threads.hpp"
 #include "styles/exchange.hpp"
@@ -42,9 +41,7 @@ public:
 private:
     template <class Body>
     void on_every_pe(Body&& body) const {
-        std::vector<std::uint64_t> cuts(pes_ + 1);
-        std::iota(cuts.begin(), cuts.end(), std::uint64_t{0});
-        in_threads(cuts, [&](std::uint64_t pe, std::uint64_t, keep_going&) { body(pe); });
+        in_threads(equal_cuts(pes_, pes_), [&](std::uint64_t pe, std::uint64_t, keep_going&) { body(pe); });
     }
 
     std::vector<exchange_buffers>& buffers_;

@@ -57,10 +57,7 @@ std::uint64_t simulated_reads::max_distinct(int k, bool canonical) const {
 packed_sequences simulated_reads::to_sequences() const {
     std::vector<std::uint64_t> made(words());
     const std::uint64_t n_threads = std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
-    std::vector<std::uint64_t> cuts;
-    for (std::uint64_t i = 0; i <= n_threads; ++i) cuts.push_back(made.size() / n_threads * i);
-    cuts.back() = made.size();
-    in_threads(cuts, [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
+    in_threads(equal_cuts(made.size(), n_threads), [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
         for (std::uint64_t i = begin; i < end && going; ++i) made[i] = word(i);
     });
     return {std::move(made), bases(), reads_};

@@ -43,6 +43,11 @@ def job_options(devices: str, seed: int, timeout: float, progress: bool, buffer_
     return _core.Options(devices, seed, timeout, bool(progress), buffer_bytes, METER.get(), TIMELINE.get())
 
 
+def in_one_line(value: object) -> str:
+    """What Python shows of a value, for a message."""
+    return " ".join(repr(value).split())
+
+
 def require_switch(name: str, on: Any) -> None:
     """UsageError unless `on` is False or True, also as a number."""
     if not isinstance(on, (Integral, np.bool_)) or on not in (False, True):

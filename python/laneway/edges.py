@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
-from laneway.arguments import require_whole
+from laneway.arguments import in_one_line, require_whole
 from laneway.arrays import as_array
 from laneway.errors import UsageError
 from laneway.numbering import Numbering, vertex_number, whole_number
@@ -56,9 +56,10 @@ def edges_of_frame(
         edge_attr = edge_attr[0]
     for name, column in (("source", source), ("target", target)):
         if not isinstance(column, Hashable):
-            raise UsageError(f"{name} must name a column of the data frame, not {column!r}")
+            raise UsageError(f"{name} must name a column of the data frame, not {in_one_line(column)}")
     if isinstance(edge_attr, (list, bool)) or not isinstance(edge_attr, Hashable):
-        raise UsageError(f"edge_attr must name one column, of weights, not {edge_attr!r}: an arc has one weight")
+        shown = in_one_line(edge_attr)
+        raise UsageError(f"edge_attr must name one column, of weights, not {shown}: an arc has one weight")
     if edge_attr == "weight" and edge_attr not in columns:  # the default
         edge_attr = None
     for column in (source, target) if edge_attr is None else (source, target, edge_attr):

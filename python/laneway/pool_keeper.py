@@ -18,7 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable
 
 from laneway import _core
-from laneway.errors import Error, PoolClosedError, UsageError
+from laneway.errors import Error, PoolClosedError, SystemError, UsageError
 from laneway.isolated_core import IsolatedCore
 from laneway.task_future import TaskFuture
 
@@ -62,7 +62,13 @@ class PoolKeeper:
         self._thread = threading.Thread(target=self._run, name=THREAD)
         _ALL.add(self)
         refuse_as_python_ends()  # behind that: else the pool is ended with all others
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as refused:  # else Python's end would wait for this pool's
+            _ALL.discard(self)
+            self._is_ending = True
+            self._run()
+            raise SystemError(f"the thread of a pool could not be started: {refused}") from None
 
     def is_of_parent(self) -> bool:
         """Whether this process was forked off: then it has no part in the pool."""

@@ -25,11 +25,7 @@ struct edge_array {
 
 // Pieces of 0..n-1, one a thread.
 std::vector<std::uint64_t> pieces(std::uint64_t n) {
-    const std::uint64_t n_threads = std::clamp(std::thread::hardware_concurrency(), 1u, 32u);
-    const std::uint64_t piece = (n + n_threads - 1) / n_threads;
-    std::vector<std::uint64_t> cuts{0};
-    while (cuts.back() < n) cuts.push_back(std::min(cuts.back() + piece, n));
-    return cuts;
+    return equal_cuts(n, std::clamp(std::thread::hardware_concurrency(), 1u, 32u));
 }
 
 // A random permutation of 0..2^bits-1 without a table: each round is a bijection.

@@ -25,9 +25,7 @@ basic_csr<Vertex> transpose(const basic_csr<Vertex>& graph, bool weights) {
     const std::uint64_t threads = threads_for(graph.arcs());
     basic_csr<Vertex> result;
     result.offsets.assign(n + 1, 0);
-    std::vector<std::uint64_t> cuts;
-    for (std::uint64_t i = 0; i <= threads; ++i) cuts.push_back(n * i / threads);
-    in_threads(cuts, [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
+    in_threads(equal_cuts(n, threads), [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
         for (const Vertex head : graph.heads) {
             if (!going) return;
             if (head >= begin && head < end) ++result.offsets[head + std::uint64_t{1}];

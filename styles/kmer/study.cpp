@@ -73,11 +73,11 @@ kmer_sums reference_sums(const apps::simulated_reads& reads) {
     const apps::packed_sequences sequences = reads.to_sequences();
     constexpr std::uint64_t n_parts = 64;
     std::vector<kmer_sums> parts(n_parts);
-    const auto sum_part = [&](std::uint64_t part) {
+    const auto sum_part = [&](std::uint64_t part, keep_going& going) {
         apps::kmer_window<1> window(kmer_data::k, true);
         std::vector<std::uint64_t> kmers;
         sequences.for_each_symbol([&](unsigned symbol) {
-            if (!window.push(symbol)) return;
+            if (!going || !window.push(symbol)) return;
             const std::uint64_t hash = window.key().hash();
             if (hash % n_parts != part) return;
             kmers.push_back(window.key().words[0]);
@@ -88,10 +88,8 @@ kmer_sums reference_sums(const apps::simulated_reads& reads) {
         parts[part].distinct = static_cast<std::uint64_t>(std::unique(kmers.begin(), kmers.end()) - kmers.begin());
     };
     const std::uint64_t n_threads = std::clamp<std::uint64_t>(std::thread::hardware_concurrency(), 1, n_parts);
-    std::vector<std::uint64_t> cuts;
-    for (std::uint64_t t = 0; t <= n_threads; ++t) cuts.push_back(n_parts * t / n_threads);
-    in_threads(cuts, [&](std::uint64_t begin, std::uint64_t end, keep_going&) {
-        for (std::uint64_t part = begin; part < end; ++part) sum_part(part);
+    in_threads(equal_cuts(n_parts, n_threads), [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
+        for (std::uint64_t part = begin; part < end; ++part) sum_part(part, going);
     });
     kmer_sums all{};
     for (const kmer_sums& part : parts) {

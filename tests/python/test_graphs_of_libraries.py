@@ -214,6 +214,7 @@ def test_frames() -> None:
         ),
         (lambda: lw.Graph.from_pandas(frame, edge_attr=True), "one column, of weights, not True"),
         (lambda: lw.Graph.from_pandas(frame, edge_attr={}), "one column, of weights, not {}"),
+        (lambda: lw.Graph.from_pandas(frame, edge_attr=frame["cost"]), "^edge_attr must name one column, .*weight$"),
         (lambda: lw.Graph.from_pandas(frame, ["source"]), r"source must name a column .*, not \['source'\]"),
         (lambda: lw.Graph.from_pandas(pandas.concat([frame, frame], axis=1)), "several columns 'source'"),
         (lambda: lw.Graph.from_pandas([1]), "must be a pandas data frame, not list"),

@@ -108,6 +108,7 @@ def test_paths_with_names() -> None:
         ({"sources": [1, 10]}, r"vertex 10 is outside 1\.\.9"),
         ({"sources": [1, 2.5]}, "source must be a whole number"),
         ({"source": [1, 2]}, r"source must be one vertex, not \[1, 2\]: sources takes several"),
+        ({"source": np.arange(200)}, "^source must be one vertex, not array.*: sources takes several$"),
     ],
 )
 def test_wrong_sources(odd: Path, arguments: dict[str, Any], message: str) -> None:

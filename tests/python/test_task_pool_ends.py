@@ -370,6 +370,29 @@ def test_a_fork_needs_a_pool_of_its_own(isolate: bool) -> None:
     assert (done.stdout, done.stderr) == ("child\nparent\n", "")
 
 
+@pytest.mark.parametrize("isolate", [False, True], ids=["", "isolated"])
+def test_a_thread_that_cannot_be_started_is_told_and_nothing_waits_for_it(isolate: bool) -> None:
+    text = """
+import threading
+start = threading.Thread.start
+def refuse(thread):
+    if thread.name == "laneway.TaskPool":
+        raise RuntimeError("can't start new thread")
+    start(thread)
+threading.Thread.start = refuse
+try:
+    lw.TaskPool("cpu:1", isolate=ISOLATE)
+except lw.SystemError as error:
+    print(error)
+threading.Thread.start = start
+with lw.TaskPool("cpu:1") as pool:
+    print(pool.submit(square, 3).result())
+"""
+    done = run_script(text.replace("ISOLATE", str(isolate)), 30)
+    told = "the thread of a pool could not be started: can't start new thread\n"
+    assert (done.stdout, done.stderr) == (told + "9.0\n", "")
+
+
 def test_processes_that_fork_again_and_again() -> None:
     text = """
 import multiprocessing

@@ -1,6 +1,7 @@
 // Work on several cores that its caller can leave.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -18,21 +19,32 @@
 namespace laneway {
 
 /// Whether the work of a thread of in_threads is still wanted. It looks at the first of 4,096 calls, so that a loop may
-/// ask each time.
+/// ask each time; once it says no it says no again.
 class keep_going {
 public:
     explicit keep_going(std::stop_token stop) : stop_(std::move(stop)) {}
-    explicit operator bool() { return calls_++ % 4096 != 0 || !stop_.stop_requested(); }
+    explicit operator bool() {
+        if (calls_++ % 4096 == 0 && stop_.stop_requested()) ended_ = true;
+        return !ended_;
+    }
 
 private:
     std::stop_token stop_;
     unsigned calls_ = 0;
+    bool ended_ = false;
 };
 
-/// Calls body(begin, end, going) for the ranges between neighbouring cuts that are not empty, each by a thread of its
-/// own, and waits for all. `going` is a `keep_going`; a body returns early where it says no. When all threads have
-/// ended it throws what a body has thrown, what an interruption of the calling thread throws, or system_error where a
-/// thread could not be started.
+/// Cuts 0..n-1 into so many ranges of equal length, or nearly.
+inline std::vector<std::uint64_t> equal_cuts(std::uint64_t n, std::uint64_t ranges) {
+    std::vector<std::uint64_t> cuts;
+    for (std::uint64_t i = 0; i <= ranges; ++i) cuts.push_back(n / ranges * i + std::min(i, n % ranges));
+    return cuts;
+}
+
+/// Calls body(begin, end, going) for the ranges between neighbouring cuts, which rise, that are not empty, each by a
+/// thread of its own, and waits for all. `going` is a `keep_going`; a body returns early where it says no. When all
+/// threads have ended it throws what a body has thrown, what an interruption of the calling thread throws, or
+/// system_error where a thread could not be started.
 template <class Body>
 void in_threads(const std::vector<std::uint64_t>& cuts, const Body& body) {
     std::mutex mutex;

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from laneway import _core
 from laneway._core import Report
 from laneway.answers import VertexAnswer
-from laneway.arguments import BUFFER_BYTES, require_switch, require_whole
+from laneway.arguments import BUFFER_BYTES, in_one_line, require_switch, require_whole
 from laneway.errors import UsageError
 from laneway.graph import Graph, GraphLike, as_arcs, as_graph
 from laneway.partition import Partition
@@ -321,7 +321,7 @@ def start_places(graph: Graph, source: Any, sources: Iterable[Any] | None) -> li
     if (source is None) == (sources is None):
         raise UsageError("either source or sources must say where paths start")
     if isinstance(source, (list, set, np.ndarray)):
-        raise UsageError(f"source must be one vertex, not {source!r}: sources takes several")
+        raise UsageError(f"source must be one vertex, not {in_one_line(source)}: sources takes several")
     return source_places(graph, [source] if sources is None else sources)
 
 

@@ -26,14 +26,23 @@ TEST(in_threads_test, EachRangeOnceAndNoThreadForNothing) {
     in_threads({0}, [](std::uint64_t, std::uint64_t, keep_going&) { FAIL() << "there is no range"; });
 }
 
+TEST(in_threads_test, EqualCutsDifferByOneAtMost) {
+    EXPECT_EQ(equal_cuts(10, 4), (std::vector<std::uint64_t>{0, 3, 6, 8, 10}));
+    EXPECT_EQ(equal_cuts(2, 3), (std::vector<std::uint64_t>{0, 1, 2, 2}));
+    EXPECT_EQ(equal_cuts(~std::uint64_t{0}, 32).back(), ~std::uint64_t{0});
+}
+
 TEST(in_threads_test, WhatABodyThrowsEndsTheOthers) {
-    const auto run = [] {
-        in_threads({0, 1, 2, 3}, [](std::uint64_t begin, std::uint64_t, keep_going& going) {
+    std::atomic<int> goes_on_again = 0;
+    const auto run = [&] {
+        in_threads({0, 1, 2, 3}, [&](std::uint64_t begin, std::uint64_t, keep_going& going) {
             if (begin == 1) throw std::domain_error("range 1");
             while (going) std::this_thread::yield();
+            if (going) ++goes_on_again;
         });
     };
     EXPECT_THROW(run(), std::domain_error);
+    EXPECT_EQ(goes_on_again, 0) << "once it says no it says no again";
 }
 
 TEST(in_threads_test, WhatAnInterruptionThrowsIsThrown) {

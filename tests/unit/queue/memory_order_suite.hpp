@@ -64,6 +64,7 @@ struct litmus_program {
             if (relay == nullptr) return receive(ctx, warp, warps);
             if (warp == 0) return pass_on(ctx, warps - 1);
             receive(ctx, warp - 1, warps - 1);
+            // Partner: the acquire load in pass_on, which then tells all that this warp has told.
             if (ctx.lane() == 0) ctx.fetch_add(ended, 1, order::release, scope::device);
             return;
         }
@@ -137,6 +138,7 @@ private:
     template <class Ctx>
     LANEWAY_FN void pass_on(Ctx& ctx, std::uint32_t receivers) const {
         for (bool more = true; more;) {
+            // Partner: the add behind receive.
             more = ctx.load(ended, order::acquire, scope::device) != receivers && !stopped(ctx);
             for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < senders; i += Ctx::warp_lanes) {
                 const std::uint64_t told = ctx.load(relay + i * stride, tagged_load_order<Ctx>, scope::system);
