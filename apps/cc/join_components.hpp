@@ -101,13 +101,25 @@ private:
         return true;
     }
 
-    /// Each row with its neighbour number `pass`. Every working warp, together.
+    /// Each row with its neighbour number `pass`. Rows that follow each other may have the same one, the hub of a star.
+    /// Then a vertex that has been joined with it takes its place, as the PE may be one whose memory is out of reach,
+    /// where a look takes tens of microseconds. Every working warp, together.
     template <class Ctx, class Remote>
     LANEWAY_FN void join_sampled(Ctx& ctx, Remote& remote, const graph_rows<Vertex>& rows, int pass) const {
+        Vertex head = static_cast<Vertex>(rows.first);
+        Vertex its = head;  // all vertices begin so
         dynamic_for(ctx, claims[static_cast<std::uint64_t>(pass)], rows.count, 1, [&](std::uint64_t row) {
             const std::uint64_t arc = rows.offsets[row] + static_cast<unsigned>(pass);
             if (arc >= rows.offsets[row + 1]) return;
-            (void)join_head(ctx, remote, rows, load_own(ctx, row), rows.heads[arc]);
+            if (rows.heads[arc] != head) {
+                const auto got = parent_of(ctx, remote, rows, rows.heads[arc]);
+                if (!got) return;
+                head = rows.heads[arc];
+                its = got.value;
+            }
+            const Vertex own = load_own(ctx, row);
+            (void)join(ctx, remote, rows, own, its);
+            its = own < its ? own : its;
         });
     }
 
@@ -129,29 +141,41 @@ private:
             });
         }
     }
-    /// From the head's parent, which most often is the same: then there is nothing to change.
+    /// With the head's parent, which most often is the same: then there is nothing to change.
     template <class Ctx, class Remote>
     LANEWAY_FN bool join_head(Ctx& ctx, Remote& remote, const graph_rows<Vertex>& rows, Vertex root,
                               Vertex head) const {
-        const home at = home_of(ctx, rows, head);
-        const auto its = remote.get(at.word, at.pe);
+        const auto its = parent_of(ctx, remote, rows, head);
         return its && join(ctx, remote, rows, root, its.value);
     }
 
-    /// Lets rows point to their roots. Nothing joins meanwhile, so the roots stay what they are; each step is stored,
-    /// so that those behind it have less far to go. Every working warp, together; false if the run is ending.
+    template <class Ctx, class Remote>
+    LANEWAY_FN answered<Vertex> parent_of(Ctx& ctx, Remote& remote, const graph_rows<Vertex>& rows,
+                                          Vertex place) const {
+        const home at = home_of(ctx, rows, place);
+        return remote.get(at.word, at.pe);
+    }
+
+    /// Lets rows point to their roots. Nothing joins meanwhile, so the roots stay what they are, and a lane need not
+    /// look again from where its last way began, nor at the root where it ended. Each step is stored, so that those
+    /// behind it have less far to go. Every working warp, together; false if the run is ending.
     template <class Ctx, class Remote>
     LANEWAY_FN bool flatten(Ctx& ctx, Remote& remote, const graph_rows<Vertex>& rows, std::size_t pass) const {
         bool goes_on = true;
+        Vertex from{};
+        Vertex root{};  // place 0 always is one: no place is less
         dynamic_for(ctx, claims[pass], rows.count, 1, [&](std::uint64_t row) {
             Vertex up = load_own(ctx, row);
-            while (goes_on && up != rows.first + row) {
-                const home at = home_of(ctx, rows, up);
-                const auto next = remote.get(at.word, at.pe);
-                goes_on = static_cast<bool>(next);
-                if (!goes_on || next.value == up) break;
+            if (up == root || up == rows.first + row) return;
+            if (up == from) return store_own(ctx, row, root);
+            from = up;
+            while (up != root) {
+                const auto next = parent_of(ctx, remote, rows, up);
+                goes_on = goes_on && next;
+                if (!next) return;
+                if (next.value == up) root = up;
                 up = next.value;
-                ctx.store(&parent.local(ctx)[row], up, order::relaxed, scope::system);
+                store_own(ctx, row, up);
             }
         });
         return goes_on;
@@ -175,6 +199,10 @@ private:
     template <class Ctx>
     LANEWAY_FN Vertex load_own(Ctx& ctx, std::uint64_t row) const {
         return ctx.load(&parent.local(ctx)[row], order::relaxed, scope::system);
+    }
+    template <class Ctx>
+    LANEWAY_FN void store_own(Ctx& ctx, std::uint64_t row, Vertex up) const {
+        ctx.store(&parent.local(ctx)[row], up, order::relaxed, scope::system);
     }
 };
 

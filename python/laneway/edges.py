@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,7 @@ def edges_of_frame(
 ) -> Edges:
     """Edges of a pandas data frame, one a row; UsageError for a missing column or entry."""
     columns = getattr(frame, "columns", None)
-    if columns is None:
+    if columns is None or isinstance(frame, type):
         raise UsageError(f"frame must be a pandas data frame, not {type(frame).__name__}")
     if isinstance(edge_attr, list) and len(edge_attr) == 1:
         edge_attr = edge_attr[0]
@@ -79,6 +79,7 @@ def edges_of_frame(
 
 def edges_of_networkx(graph: Any, weight: str | None) -> Edges:
     """Edges of a NetworkX graph; UsageError for an attribute `weight` that is no weight."""
+    require_attribute(weight)
     numbering = Numbering.of(graph)
     place = {node: place for place, node in enumerate(graph)}
     missing = object()
@@ -92,17 +93,29 @@ def edges_of_networkx(graph: Any, weight: str | None) -> Edges:
     return Edges(numbering, np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1]), found)
 
 
+def require_attribute(weight: Any) -> None:
+    """UsageError for what can be no name of an attribute, nor None."""
+    if isinstance(weight, bool) or not isinstance(weight, Hashable):
+        raise UsageError(f"weight must name an attribute of edges, or be None, not {in_one_line(weight)}")
+
+
 def _columns(edges: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Tails and heads of an iterable of pairs."""
     if isinstance(edges, (str, bytes)) or not isinstance(edges, Iterable):
         raise UsageError(f"edges must be pairs of vertices, not {type(edges).__name__}")
     listed = list(edges)
     for place, pair in enumerate(listed):
-        if isinstance(pair, (str, bytes)) or not hasattr(pair, "__len__") or len(pair) != 2:
+        if not _is_pair(pair):
             raise UsageError(f"edges[{place}] is {pair!r}, not a pair of vertices")
         if pair[0] is np.ma.masked or pair[1] is np.ma.masked:
             raise UsageError(f"edges[{place}] is masked")
     return _as_array([pair[0] for pair in listed]), _as_array([pair[1] for pair in listed])
+
+
+def _is_pair(pair: Any) -> bool:
+    """Whether there is a first and a second: a set has no order."""
+    is_sequence = hasattr(pair, "__len__") and hasattr(pair, "__getitem__")
+    return is_sequence and not isinstance(pair, (str, bytes, Mapping)) and len(pair) == 2
 
 
 def _as_array(vertices: list[Any]) -> NDArray[Any]:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
+from laneway.arguments import require_switch
 from laneway.arrays import refuse_masked
-from laneway.edges import Edges, edges_of_frame, edges_of_networkx, edges_of_pairs
+from laneway.edges import Edges, edges_of_frame, edges_of_networkx, edges_of_pairs, require_attribute
 from laneway.errors import UsageError
 from laneway.numbering import NO_LABELS, Numbering
 from laneway.weights import way_out, weights_of, whole_indices
@@ -161,6 +162,7 @@ class Graph(_core.Graph):
 
     @classmethod
     def _of_edges(cls, edges: Edges, directed: bool) -> Graph:
+        require_switch("directed", directed)
         numbering = edges.numbering
         data = _core.graph_from_arcs(
             edges.tails,
@@ -294,6 +296,7 @@ def as_arcs(graph: GraphLike, weight: str | None) -> tuple[Graph, bool]:
     say: they may be any. UsageError for what is no graph. `weight` is that of `as_graph`."""
     arcs, given = as_graph(graph, weight=None), cast("Any", graph)
     if is_networkx(given):
+        require_attribute(weight)
         none = object()
         return arcs, weight is not None and any(edge[-1] is not none for edge in given.edges(data=weight, default=none))
     require_weight(weight)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Callable
 
 from laneway import signals
-from laneway.errors import UsageError, reason_of
+from laneway.errors import SystemError, UsageError, reason_of
 
 
 class PendingFile:
@@ -48,9 +48,12 @@ class PendingFile:
             raise self._refused(error) from None
 
     def fill(self, write: Callable[[Path], object]) -> None:
-        """Have `write` write the file, under its temporary name; UsageError where the system does not let it."""
+        """Have `write` write the file, under its temporary name; UsageError where the system does not let it, and what
+        `write` throws."""
         try:
             write(self.temporary)
+        except SystemError:  # says itself what was refused: memory, perhaps
+            raise
         except OSError as error:
             raise self._refused(error) from None
 

@@ -96,7 +96,10 @@ class PoolKeeper:
             return self._host
 
     def submit_host(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future = self.host().submit(function, *args, **kwargs)
+        try:
+            future = self.host().submit(function, *args, **kwargs)
+        except RuntimeError as refused:  # the function may have been queued, for threads that have been started before
+            raise SystemError(f"a thread for Python functions could not be started: {refused}") from None
         self._hosted.add(future)
         future.add_done_callback(self._host_done)
         return future

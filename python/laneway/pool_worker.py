@@ -9,6 +9,7 @@ import os
 import queue
 import signal
 import socket
+import sys
 import threading
 import traceback
 from collections.abc import Callable
@@ -112,8 +113,12 @@ class PoolWorker:
 
     def serve(self) -> None:
         """Ends the process."""
-        for loop in (self._listen, self._link_all):
-            threading.Thread(target=self._guarded, args=(loop,), daemon=True).start()
+        try:
+            for loop in (self._listen, self._link_all):
+                threading.Thread(target=self._guarded, args=(loop,), daemon=True).start()
+        except RuntimeError as refused:
+            print(f"laneway: a pool's process could not start a thread: {refused}", file=sys.stderr, flush=True)
+            os._exit(3)
         self._guarded(self._take)
 
     def _guarded(self, loop: Callable[[], None]) -> None:

@@ -1,9 +1,6 @@
 // Graphs from NumPy arrays.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
-#include <nanobind/stl/optional.h>
-
-#include <optional>
 
 #include "graph_data.hpp"
 #include "interruptible.hpp"
@@ -64,22 +61,22 @@ void register_graph_arrays(nb::module_& module) {
     register_weights<double>(module);
     module.def(
         "graph_from_csr",
-        [](const input<std::int64_t>& offsets, const input<std::int64_t>& heads,
-           const std::optional<whole_weights>& weights, std::uint64_t first, const input<std::uint64_t>& labels,
-           bool wide) {
+        [](const input<std::int64_t>& offsets, const input<std::int64_t>& heads, const whole_weights* weights,
+           std::uint64_t first, const input<std::uint64_t>& labels, bool wide) {
             const auto width = wide ? graph::id_width::bits64 : graph::id_width::automatic;
             const interruptible guard;
-            return graph_data(graph::from_csr(span_of(offsets), span_of(heads), weights.value_or(whole_weights{}),
+            return graph_data(graph::from_csr(span_of(offsets), span_of(heads),
+                                              weights == nullptr ? whole_weights{} : *weights,
                                               numbered(offsets.size() - 1, first, labels), width));
         },
         "offsets"_a, "heads"_a, "weights"_a.none(), "first"_a, "labels"_a, "wide"_a);
     module.def(
         "graph_from_arcs",
-        [](const input<std::int64_t>& tails, const input<std::int64_t>& heads,
-           const std::optional<whole_weights>& weights, std::uint64_t vertices, std::uint64_t first,
-           const input<std::uint64_t>& labels, bool mirrored) {
+        [](const input<std::int64_t>& tails, const input<std::int64_t>& heads, const whole_weights* weights,
+           std::uint64_t vertices, std::uint64_t first, const input<std::uint64_t>& labels, bool mirrored) {
             const interruptible guard;
-            return graph_data(graph::from_arcs(span_of(tails), span_of(heads), weights.value_or(whole_weights{}),
+            return graph_data(graph::from_arcs(span_of(tails), span_of(heads),
+                                               weights == nullptr ? whole_weights{} : *weights,
                                                numbered(vertices, first, labels), mirrored));
         },
         "tails"_a, "heads"_a, "weights"_a.none(), "vertices"_a, "first"_a, "labels"_a, "mirrored"_a);

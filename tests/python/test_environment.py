@@ -41,6 +41,30 @@ def test_little_memory(small: Path, mebibytes: int) -> None:
     assert done.stdout == "76\n" or "memory" in done.stdout or "thread" in done.stdout
 
 
+COPY = """
+import copy, re, resource, sys
+from pathlib import Path
+import numpy as np
+import laneway as lw
+
+graph = lw.Graph.from_csr([0, 8_000_000], np.zeros(8_000_000, np.int64), np.full(8_000_000, 7), names=["a"])
+kib = int(re.search(r"VmSize:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+limit = kib * 1024 + int(sys.argv[1]) * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    copy.copy(graph)
+except (MemoryError, lw.SystemError):
+    print("no memory")
+"""
+
+
+@pytest.mark.parametrize("mebibytes", [16, 32, 44, 56, 72])  # each of the copies that are made fails in one
+def test_a_copy_with_little_memory(mebibytes: int) -> None:
+    words = [sys.executable, "-c", COPY, str(mebibytes)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no memory\n", "")
+
+
 def open_for_writing(pipe: Path, reader: subprocess.Popen[str]) -> int:
     """The file number of a named pipe, when somebody reads from it."""
     while True:

@@ -13,6 +13,7 @@ import laneway as lw
 import numpy as np
 import pytest
 from conftest import COMMAND, SMALL, Run, names
+from laneway.pending_file import PendingFile
 from test_bad_input import assert_refused
 
 LDBC = {"x.v": "1\n2\n3\n", "x.e": "1 2 4\n2 3 1\n", "x.properties": "graph.x.directed = true\n"}
@@ -197,3 +198,12 @@ def test_a_full_disk_is_told_to_scripts_as_well(tmp_path: Path) -> None:
     ]
     assert names(tmp_path) == ["g.gr", "p.npy"]
     assert (tmp_path / "g.gr").read_text() == (tmp_path / "p.npy").read_text() == "mine"
+
+
+def test_lack_of_memory_is_no_full_disk(tmp_path: Path) -> None:
+    def write(path: Path) -> None:
+        raise lw.SystemError("not enough memory")
+
+    with PendingFile(tmp_path / "g.gr.xz") as pending, pytest.raises(lw.SystemError, match="not enough memory"):
+        pending.fill(write)
+    assert names(tmp_path) == []

@@ -233,7 +233,7 @@ def test_sessions_route_components_between_other_programs() -> None:
     ("words", "message"),
     [
         (["cdlp", "GRAPH", "--rounds", "-1"], "rounds must be a whole number"),
-        (["cdlp", "GRAPH", "--rounds", "x"], "should be a valid integer"),
+        (["cdlp", "GRAPH", "--rounds", "x"], "Invalid value for '--rounds'"),
         (["cc", "GRAPH", "--partition", "halves"], "--partition must be metis, not halves"),
         (["cc", "GRAPH", "--method", "rounds"], "method must be afforest or router, not 'rounds'"),
         (["cc", "GRAPH", "--method", "router", "--partition", "metis"], "partition is for method afforest"),

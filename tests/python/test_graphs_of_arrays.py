@@ -129,6 +129,8 @@ def test_edges() -> None:
         (([(0, 1, 2)],), r"edges\[0\] is \(0, 1, 2\), not a pair of vertices"),
         (([(0, 1), 5],), r"edges\[1\] is 5, not a pair"),
         ((["ab"],), r"edges\[0\] is 'ab', not a pair"),
+        (([{1, 2}],), r"edges\[0\] is \{1, 2\}, not a pair"),
+        (([{0: 1, 1: 2}],), r"edges\[0\] is \{0: 1, 1: 2\}, not a pair"),
         (("ab",), "edges must be pairs of vertices, not str"),
         ((7,), "edges must be pairs of vertices, not int"),
         ((np.zeros((2, 3), dtype=int),), r"edges must have shape \(m, 2\), not \(2, 3\)"),
@@ -149,6 +151,12 @@ def test_wrong_edges(arguments: tuple[Any, ...], message: str) -> None:
         lw.Graph.from_edges(*arguments, **options)
     with pytest.raises(lw.UsageError, match="no vertex is called 'c'"):
         lw.Graph.from_edges([("a", "c")], vertices=["a", "b"])
+
+
+@pytest.mark.parametrize("directed", ["no", None, np.array([False, True])])
+def test_directed_is_a_switch(directed: Any) -> None:
+    with pytest.raises(lw.UsageError, match="directed must be False or True, not "):
+        lw.Graph.from_edges([(0, 1)], directed=directed)
 
 
 def frame_of(pairs: np.ndarray) -> lw.Graph:

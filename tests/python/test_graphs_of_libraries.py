@@ -183,6 +183,10 @@ def test_networkx_weights() -> None:
         result["z"]
     with pytest.raises(lw.UsageError, match="must be a NetworkX graph, not dict"):
         lw.Graph.from_networkx({})
+    for wrong in ([], True):
+        for take in (lw.Graph.from_networkx, lw.indegree):
+            with pytest.raises(lw.UsageError, match=r"weight must name an attribute of edges, .*not (\[\]|True)"):
+                take(graph, weight=wrong)
 
 
 def test_frames() -> None:
@@ -217,6 +221,7 @@ def test_frames() -> None:
         (lambda: lw.Graph.from_pandas(frame, edge_attr=frame["cost"]), "^edge_attr must name one column, .*weight$"),
         (lambda: lw.Graph.from_pandas(frame, ["source"]), r"source must name a column .*, not \['source'\]"),
         (lambda: lw.Graph.from_pandas(pandas.concat([frame, frame], axis=1)), "several columns 'source'"),
+        (lambda: lw.Graph.from_pandas(pandas.DataFrame), "must be a pandas data frame, not type"),
         (lambda: lw.Graph.from_pandas([1]), "must be a pandas data frame, not list"),
         (lambda: lw.Graph.from_pandas(frame.replace("c", None)), "row 1 of the data frame has no 'target'"),
     ):

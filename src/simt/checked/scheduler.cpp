@@ -210,7 +210,10 @@ void scheduler::run(const std::function<void()>& look) {
     auto& m = *machinery_;
     if (m.live.empty()) return;
     if (active != nullptr) throw usage_error("checked mode: a run was started from inside a run");
-    active = this;
+    struct while_active {
+        explicit while_active(scheduler* running) { active = running; }
+        ~while_active() { active = nullptr; }
+    } const until_it_returns(this);
     const crash_watch crashes([] {
         const machinery& now = *active->machinery_;
         const fiber& self = *now.fibers[now.live[now.position]];
@@ -227,7 +230,6 @@ void scheduler::run(const std::function<void()>& look) {
     m.host_sanitized.arrive(nullptr, nullptr);
     while (m.looking) look_from_host();
     m.host_exceptions.restore();
-    active = nullptr;
     if (m.thrown) std::rethrow_exception(m.thrown);
 }
 

@@ -212,10 +212,14 @@ TEST_P(timeline_runs, WhereThereIsLittleRoomAPartIsKept) {
     const auto report = rt.run(post_and_meet{200}, box);
     const run_record run = o.timeline->runs().back();
     expect_sums(run, report);
+    // A lane of a GPU may write its wait down behind those that have claimed the place since.
+    const std::uint64_t claiming = GetParam().find("cuda") != std::string::npos ? 4096 : 0;
     for (const pe_record& pe : run.pes) {
         EXPECT_LE(pe.samples.size(), 5u);
         EXPECT_EQ(pe.waits.size(), std::min<std::uint64_t>(pe.lasting_waits, 2));
-        for (const timeline_wait& wait : pe.waits) EXPECT_GE(wait.claim + 2, pe.lasting_waits) << "the newest are kept";
+        for (const timeline_wait& wait : pe.waits) {
+            EXPECT_GE(wait.claim + 2 + claiming, pe.lasting_waits) << "the newest are kept";
+        }
     }
 }
 
