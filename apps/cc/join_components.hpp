@@ -102,12 +102,12 @@ private:
     }
 
     /// Each row with its neighbour number `pass`. Rows that follow each other may have the same one, the hub of a star.
-    /// Then a vertex that has been joined with it takes its place, as the PE may be one whose memory is out of reach,
-    /// where a look takes tens of microseconds. Every working warp, together.
+    /// Then they join with any vertex that has been joined with it: where the hub's PE is out of reach, a look at it
+    /// takes tens of microseconds. Every working warp, together.
     template <class Ctx, class Remote>
     LANEWAY_FN void join_sampled(Ctx& ctx, Remote& remote, const graph_rows<Vertex>& rows, int pass) const {
         Vertex head = static_cast<Vertex>(rows.first);
-        Vertex its = head;  // all vertices begin so
+        Vertex joined = head;  // a vertex that is in the head's tree, or will be when all have joined
         dynamic_for(ctx, claims[static_cast<std::uint64_t>(pass)], rows.count, 1, [&](std::uint64_t row) {
             const std::uint64_t arc = rows.offsets[row] + static_cast<unsigned>(pass);
             if (arc >= rows.offsets[row + 1]) return;
@@ -115,11 +115,11 @@ private:
                 const auto got = parent_of(ctx, remote, rows, rows.heads[arc]);
                 if (!got) return;
                 head = rows.heads[arc];
-                its = got.value;
+                joined = got.value;
             }
             const Vertex own = load_own(ctx, row);
-            (void)join(ctx, remote, rows, own, its);
-            its = own < its ? own : its;
+            (void)join(ctx, remote, rows, own, joined);
+            joined = own < joined ? own : joined;
         });
     }
 
@@ -165,13 +165,14 @@ private:
         Vertex from{};
         Vertex root{};  // place 0 always is one: no place is less
         dynamic_for(ctx, claims[pass], rows.count, 1, [&](std::uint64_t row) {
+            if (!goes_on) return;
             Vertex up = load_own(ctx, row);
             if (up == root || up == rows.first + row) return;
             if (up == from) return store_own(ctx, row, root);
             from = up;
             while (up != root) {
                 const auto next = parent_of(ctx, remote, rows, up);
-                goes_on = goes_on && next;
+                goes_on = static_cast<bool>(next);
                 if (!next) return;
                 if (next.value == up) root = up;
                 up = next.value;

@@ -95,7 +95,12 @@ def edges_of_networkx(graph: Any, weight: str | None) -> Edges:
 
 def require_attribute(weight: Any) -> None:
     """UsageError for what can be no name of an attribute, nor None."""
-    if isinstance(weight, bool) or not isinstance(weight, Hashable):
+    try:
+        hash(weight)
+        is_name = not isinstance(weight, (bool, np.bool_))
+    except TypeError:
+        is_name = False
+    if not is_name:
         raise UsageError(f"weight must name an attribute of edges, or be None, not {in_one_line(weight)}")
 
 
@@ -114,8 +119,12 @@ def _columns(edges: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _is_pair(pair: Any) -> bool:
     """Whether there is a first and a second: a set has no order."""
-    is_sequence = hasattr(pair, "__len__") and hasattr(pair, "__getitem__")
-    return is_sequence and not isinstance(pair, (str, bytes, Mapping)) and len(pair) == 2
+    if isinstance(pair, (str, bytes, bytearray, Mapping, type)):
+        return False
+    try:
+        return len((pair[0], pair[1])) == len(pair)
+    except (TypeError, LookupError):
+        return False
 
 
 def _as_array(vertices: list[Any]) -> NDArray[Any]:

@@ -80,6 +80,7 @@ class Graph(_core.Graph):
         `weights`, one for each pair, are those of `from_csr`. `directed=False` lets each pair stand for both
         directions; a self-loop is one arc. Raises UsageError for what is no pair, and for a vertex outside `vertices`.
         """
+        require_switch("directed", directed)
         return cls._of_edges(edges_of_pairs(edges, weights, vertices), directed)
 
     @classmethod
@@ -150,6 +151,7 @@ class Graph(_core.Graph):
         Vertices and weights are those of `from_edges`. Raises UsageError for a column that is missing, for several
         columns of weights, and for a row that lacks a vertex.
         """
+        require_switch("directed", directed)
         return cls._of_edges(edges_of_frame(frame, source, target, edge_attr), directed)
 
     @classmethod
@@ -162,7 +164,6 @@ class Graph(_core.Graph):
 
     @classmethod
     def _of_edges(cls, edges: Edges, directed: bool) -> Graph:
-        require_switch("directed", directed)
         numbering = edges.numbering
         data = _core.graph_from_arcs(
             edges.tails,
@@ -294,10 +295,12 @@ def as_graph(graph: GraphLike, weight: str | None = "weight") -> Graph:
 def as_arcs(graph: GraphLike, weight: str | None) -> tuple[Graph, bool]:
     """What a program that does not look at weights takes as a graph, and whether it has weights, which the result must
     say: they may be any. UsageError for what is no graph. `weight` is that of `as_graph`."""
-    arcs, given = as_graph(graph, weight=None), cast("Any", graph)
+    given = cast("Any", graph)
     if is_networkx(given):
         require_attribute(weight)
         none = object()
-        return arcs, weight is not None and any(edge[-1] is not none for edge in given.edges(data=weight, default=none))
+        weighted = weight is not None and any(edge[-1] is not none for edge in given.edges(data=weight, default=none))
+        return Graph.from_networkx(given, weight=None), weighted
     require_weight(weight)
+    arcs = as_graph(graph, weight=None)
     return arcs, arcs.weighted if arcs is given else bool((given.tocsr().data != 1).any())

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Callable
 
 from laneway import signals
-from laneway.errors import SystemError, UsageError, reason_of
+from laneway.errors import Error, UsageError, reason_of
 
 
 class PendingFile:
@@ -48,11 +48,11 @@ class PendingFile:
             raise self._refused(error) from None
 
     def fill(self, write: Callable[[Path], object]) -> None:
-        """Have `write` write the file, under its temporary name; UsageError where the system does not let it, and what
-        `write` throws."""
+        """Have `write` write the file, under its temporary name; UsageError where the system does not let it. What
+        `write` raises of the package's own comes through."""
         try:
             write(self.temporary)
-        except SystemError:  # says itself what was refused: memory, perhaps
+        except Error:  # says itself what was wrong: memory that the system refused, perhaps
             raise
         except OSError as error:
             raise self._refused(error) from None

@@ -15,6 +15,7 @@ import threading
 import time
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, Callable
 
 from laneway import _core
@@ -96,9 +97,12 @@ class PoolKeeper:
             return self._host
 
     def submit_host(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        call = _HostCall(function, args, kwargs)
         try:
-            future = self.host().submit(function, *args, **kwargs)
-        except RuntimeError as refused:  # the function may have been queued, for threads that have been started before
+            future = self.host().submit(call)
+        except RuntimeError as refused:
+            call.is_refused = True
+            self.require_open()
             raise SystemError(f"a thread for Python functions could not be started: {refused}") from None
         self._hosted.add(future)
         future.add_done_callback(self._host_done)
@@ -224,6 +228,18 @@ class PoolKeeper:
             if abrupt:
                 _cancel_waiting(host)
             host.shutdown(wait=not abrupt)
+
+
+class _HostCall:
+    """A call of a Python function. One whose thread could not be started stays queued, for threads that have been, and
+    does nothing then."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.is_refused = False
+        self._call = partial(function, *args, **kwargs)
+
+    def __call__(self) -> Any:
+        return None if self.is_refused else self._call()
 
 
 def _become_host(keeper: PoolKeeper) -> None:

@@ -129,6 +129,8 @@ def test_edges() -> None:
         (([(0, 1, 2)],), r"edges\[0\] is \(0, 1, 2\), not a pair of vertices"),
         (([(0, 1), 5],), r"edges\[1\] is 5, not a pair"),
         ((["ab"],), r"edges\[0\] is 'ab', not a pair"),
+        (([list],), r"edges\[0\] is <class 'list'>, not a pair"),
+        (([np.array(5)],), r"edges\[0\] is array\(5\), not a pair"),
         (([{1, 2}],), r"edges\[0\] is \{1, 2\}, not a pair"),
         (([{0: 1, 1: 2}],), r"edges\[0\] is \{0: 1, 1: 2\}, not a pair"),
         (("ab",), "edges must be pairs of vertices, not str"),

@@ -183,9 +183,11 @@ def test_networkx_weights() -> None:
         result["z"]
     with pytest.raises(lw.UsageError, match="must be a NetworkX graph, not dict"):
         lw.Graph.from_networkx({})
-    for wrong in ([], True):
+    for wrong in ([], ("a", []), True):
         for take in (lw.Graph.from_networkx, lw.indegree):
-            with pytest.raises(lw.UsageError, match=r"weight must name an attribute of edges, .*not (\[\]|True)"):
+            with pytest.raises(
+                lw.UsageError, match=r"weight must name an attribute of edges, .*not (\[\]|\('a', \[\]\)|True)"
+            ):
                 take(graph, weight=wrong)
 
 

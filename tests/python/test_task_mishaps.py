@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import Future
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import laneway as lw
 import numpy as np
 import pytest
+from laneway.pool_worker import PoolWorker
 
 POINT = "struct point { double x; std::int64_t n; }; double sum(const point& p) { return p.x + double(p.n); }"
 LAYOUT = np.dtype([("x", "f8"), ("n", "i8")], align=True)
@@ -162,3 +164,35 @@ def test_a_cached_body_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
     with lw.TaskPool("cpu:1") as pool:
         assert pool.submit(lw.TaskBody(source, cache=tmp_path), 1).result() == 35
     assert library.stat().st_size == len(content)
+
+
+def test_a_function_whose_thread_cannot_be_started_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    gate, ran = threading.Event(), []
+    with lw.TaskPool("cpu:1", host_threads=2) as pool:
+        first = pool.submit(gate.wait, 60)
+        with monkeypatch.context() as without_threads:
+            without_threads.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(lw.SystemError, match="a thread for Python functions could not be started: can't start"):
+                pool.submit(ran.append, 1)
+        gate.set()
+        assert first.result(60)
+        assert pool.submit(abs, -3).result(60) == 3
+    assert ran == []
+
+
+def test_a_process_without_threads_says_so(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def leave(code: int) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(os, "_exit", leave)
+    worker = PoolWorker.__new__(PoolWorker)
+    with pytest.raises(SystemExit, match="3"):
+        worker.serve()
+    assert capfd.readouterr().err == "laneway: a pool's process could not start a thread: can't start new thread\n"

@@ -20,6 +20,7 @@
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device_stream.hpp"
 #include "simt/cuda/driver_function.hpp"
+#include "simt/cuda/stream_waits.hpp"
 
 namespace laneway::cuda_backend {
 
@@ -181,6 +182,7 @@ struct open_mark {
 struct open_wait {
     value_wait of;
     std::shared_ptr<void> begun;
+    std::shared_ptr<void> counted;  ///< among those of all streams
     std::shared_ptr<void> over;
     std::optional<std::chrono::steady_clock::time_point> limit;  ///< from when it was seen to have begun
     bool late = false;
@@ -260,7 +262,7 @@ public:
     void wait_value(const value_wait& of) override {
         const device_scope scope(index_);
         busy_ = true;
-        waits_.push_back({of, mark_here(), {}, {}});
+        waits_.push_back({of, mark_here(), stream_waits::get().open(place_.job.timeout_seconds), {}, {}});
         stream_words_calls::check(
             stream_words_calls::get().wait(stream_, address_of(of.word), of.value, CU_STREAM_WAIT_VALUE_GEQ),
             "cuStreamWaitValue64");

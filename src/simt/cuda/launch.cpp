@@ -12,6 +12,7 @@
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/environment.hpp"
 #include "laneway/simt/running.hpp"
+#include "simt/cuda/stream_waits.hpp"
 
 namespace laneway::cuda_backend {
 
@@ -75,7 +76,7 @@ private:
 /// Launches a kernel on the current GPU without an environment, so that it returns at once: its code is loaded then,
 /// and the driver makes the stacks that its threads need. For these it waits until all that streams of the GPU have
 /// begun is over, for ever if a stream waits for what the kernel is to do. So that is not left to the launch that
-/// matters.
+/// matters, and comes when no stream of the library waits.
 void launch_for_nothing(const launch_shape& shape, const void* kernel) {
     alignas(std::max_align_t) static std::byte any_program[32 * 1024];  // CUDA copies as much as the kernel takes
     pe_environment nothing;
@@ -104,7 +105,10 @@ public:
             const std::lock_guard lock(mutex_);
             done = &done_[{device_index, kernel}];
         }
-        std::call_once(*done, [&] { launch_for_nothing(shape, kernel); });
+        std::call_once(*done, [&] {
+            stream_waits::get().when_none("cuda:" + std::to_string(device_index),
+                                          [&] { launch_for_nothing(shape, kernel); });
+        });
     }
     void forget(int device_index, const void* kernel) {
         const std::lock_guard lock(mutex_);

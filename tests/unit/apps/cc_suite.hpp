@@ -74,6 +74,8 @@ TEST_P(cc_test, PathsAndStars) {
     for (const std::uint64_t hub : {std::uint64_t{0}, n / 2, n - 1}) {
         finds_components(make_graph(n, star_of(n, hub)), job());
     }
+    finds_components(make_graph<std::uint64_t>(n, path_of(n, 2)), job());
+    finds_components(make_graph<std::uint64_t>(n, star_of(n, n / 2)), job());
 }
 
 // Where each look at another PE's memory takes a call, a lane that has many rows does not look at their hub or their

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <set>
+#include <string>
 
 #include "triggers_job.hpp"
 
@@ -152,6 +154,47 @@ TEST_P(trigger_streams_test, KernelsAddToTheWord) {
             EXPECT_TRUE(tags.waiting().empty());
         }
     });
+}
+
+/// Of no other test: a GPU has not run it, nor one with stacks of this size.
+struct use_large_stack {
+    symmetric_ref<std::uint32_t> to;
+    template <class Ctx, class Agent>
+    LANEWAY_FN void operator()(Ctx& ctx, Agent&) const {
+        constexpr std::uint32_t words = 1500;
+        volatile std::uint32_t kept[words];
+        for (std::uint32_t i = 0; i < words; ++i) kept[i] = i + static_cast<std::uint32_t>(ctx.n_pes());
+        const auto chosen = static_cast<std::uint32_t>(ctx.rank() * 7 % words);
+        if (ctx.rank() == 0) to.local(ctx)[0] = kept[chosen];
+    }
+};
+
+// A GPU's driver may launch a kernel for the first time only when streams have come to their end, and lets nobody end
+// their waits meanwhile: so a run waits before it, for as long as the streams may.
+TEST_P(trigger_streams_test, AFirstRunComesBehindStreamsThatWait) {
+    options o = options_of(GetParam(), 1);
+    o.timeout_seconds = 1;
+    runtime rt(o);
+    const auto word = rt.allocate<std::uint64_t>(1);
+    const auto written = rt.allocate<std::uint32_t>(1);
+    auto tags = rt.triggers({.tags = 4});
+    rt.run(do_nothing{}, tags);  // takes its memory
+    auto stream = rt.stream(0, "patient");
+    stream.wait_value(word.data(0), 1);
+    const event end = stream.record();
+    while (rt.machine().has_gpus() && stream.waiting() > 0) std::this_thread::yield();  // the GPU has it
+    static std::set<std::string> known;                                                 // GPUs that have run it
+    bool is_first = false;
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        const device& one = *rt.machine().device(pe);
+        if (one.is_gpu() && known.insert(one.name()).second) is_first = true;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    rt.run(use_large_stack{written.ref()}, tags);
+    if (is_first) EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(900));
+    EXPECT_EQ(written.copy_out(0)[0], static_cast<std::uint32_t>(rt.n_pes()));
+    ASSERT_TRUE(end.wait_for(std::chrono::seconds(100)));
+    EXPECT_THROW(std::rethrow_exception(end.failure()), timeout_error);
 }
 
 TEST_P(trigger_streams_test, TriggersThatNobodyHasDeclaredCountWhenTheyAreSeen) {
