@@ -191,7 +191,9 @@ TEST_P(trigger_streams_test, AFirstRunComesBehindStreamsThatWait) {
     }
     const auto start = std::chrono::steady_clock::now();
     rt.run(use_large_stack{written.ref()}, tags);
-    if (is_first) EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(900));
+    if (is_first) {
+        EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(900));
+    }
     EXPECT_EQ(written.copy_out(0)[0], static_cast<std::uint32_t>(rt.n_pes()));
     ASSERT_TRUE(end.wait_for(std::chrono::seconds(100)));
     EXPECT_THROW(std::rethrow_exception(end.failure()), timeout_error);
