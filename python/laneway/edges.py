@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def _columns(edges: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     listed = list(edges)
     for place, pair in enumerate(listed):
         if not _is_pair(pair):
-            raise UsageError(f"edges[{place}] is {pair!r}, not a pair of vertices")
+            raise UsageError(f"edges[{place}] is {in_one_line(pair)}, not a pair of vertices")
         if pair[0] is np.ma.masked or pair[1] is np.ma.masked:
             raise UsageError(f"edges[{place}] is masked")
     return _as_array([pair[0] for pair in listed]), _as_array([pair[1] for pair in listed])
@@ -122,7 +123,8 @@ def _is_pair(pair: Any) -> bool:
     if isinstance(pair, (str, bytes, bytearray, Mapping, type)):
         return False
     try:
-        return len((pair[0], pair[1])) == len(pair)
+        itemgetter(0, 1)(pair)
+        return len(pair) == 2
     except (TypeError, LookupError):
         return False
 

@@ -232,7 +232,7 @@ class PoolKeeper:
 
 class _HostCall:
     """A call of a Python function. One whose thread could not be started stays queued, for threads that have been, and
-    does nothing then."""
+    does nothing then, unless one of them takes it before it is marked."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.is_refused = False

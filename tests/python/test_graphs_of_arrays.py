@@ -131,6 +131,7 @@ def test_edges() -> None:
         ((["ab"],), r"edges\[0\] is 'ab', not a pair"),
         (([list],), r"edges\[0\] is <class 'list'>, not a pair"),
         (([np.array(5)],), r"edges\[0\] is array\(5\), not a pair"),
+        (([np.ones((3, 1, 1))],), r"^edges\[0\] is array\(\[\[\[1\.\]\], .*, not a pair of vertices$"),
         (([{1, 2}],), r"edges\[0\] is \{1, 2\}, not a pair"),
         (([{0: 1, 1: 2}],), r"edges\[0\] is \{0: 1, 1: 2\}, not a pair"),
         (("ab",), "edges must be pairs of vertices, not str"),
