@@ -12,23 +12,26 @@ namespace {
 constexpr std::uint32_t min_slots = 64;
 constexpr std::size_t told_bytes = task_news::n_words * sizeof(std::uint64_t);
 
+/// The least for so many.
+ring_size size_for(std::uint32_t n) { return {static_cast<std::uint32_t>(std::bit_width(std::bit_ceil(n)) - 1)}; }
+
 std::uint64_t tagged(std::uint32_t tag, std::uint32_t value) { return std::uint64_t{tag} << 32 | value; }
 
 }  // namespace
 
 task_rings::task_rings(const std::shared_ptr<device>& user, const task_rings_plan& plan)
     : n_shards_(std::clamp(plan.worker_blocks, 1u, max_news_shards)),
-      n_slots_(std::max(min_slots, std::bit_ceil(plan.max_open))), n_news_(std::bit_ceil(plan.max_open)),
+      ring_(size_for(std::max(min_slots, plan.max_open))), news_ring_(size_for(plan.max_open)),
       slot_bytes_(static_cast<std::uint32_t>(task_slot::bytes_of(std::max(plan.argument_bytes, sizeof(task_piece))))),
       outcome_bytes_(static_cast<std::uint32_t>(task_outcome::bytes_of(plan.result_bytes))),
       worker_blocks_(plan.worker_blocks), node_bytes_(task_node::header_bytes + (plan.argument_bytes + 15) / 16 * 16),
-      entries_(allocate_host_visible(user, std::size_t{n_slots_} * task_slot::n_words * sizeof(std::uint64_t))),
-      tails_(allocate_host_visible(user, std::size_t{n_slots_} * slot_bytes_)),
+      entries_(allocate_host_visible(user, std::size_t{ring_.slots()} * task_slot::n_words * sizeof(std::uint64_t))),
+      tails_(allocate_host_visible(user, std::size_t{ring_.slots()} * slot_bytes_)),
       words_(allocate_host_visible(user, n_host_words * destructive_bytes)),
-      news_(allocate_host_visible(user, std::size_t{n_shards_} * n_news_ * told_bytes)),
+      news_(allocate_host_visible(user, (std::size_t{n_shards_} << news_ring_.log2) * told_bytes)),
       outcomes_(allocate_host_visible(user, std::size_t{plan.max_open} * outcome_bytes_)),
-      slots_(user, std::size_t{n_slots_} * slot_bytes_), free_for_(user, n_slots_), ring_words_(user, 1) {
-    std::vector<std::uint32_t> first(n_slots_);
+      slots_(user, std::size_t{ring_.slots()} * slot_bytes_), free_for_(user, ring_.slots()), ring_words_(user, 1) {
+    std::vector<std::uint32_t> first(ring_.slots());
     std::iota(first.begin(), first.end(), 0);
     free_for_.copy_in(first);
     if (plan.uses_nodes.spawned || plan.uses_nodes.from_lanes) make_nodes(user, plan);
@@ -81,8 +84,8 @@ task_rings_ref task_rings::ref() const {
     made.slots = slots_.data();
     made.free_for = free_for_.data();
     made.words = ring_words_.data();
-    made.n_slots = n_slots_;
-    made.n_news = n_news_;
+    made.ring = ring_;
+    made.news_ring = news_ring_;
     made.slot_bytes = slot_bytes_;
     made.outcome_bytes = outcome_bytes_;
     made.n_shards = n_shards_;
@@ -91,10 +94,10 @@ task_rings_ref task_rings::ref() const {
 }
 
 bool task_rings::put(const task_entry& entry) {
-    if (next_ - taken_ >= n_slots_) {
+    if (next_ - taken_ >= ring_.slots()) {
         // Partner: the store in task_rings_ref::copy_some.
         taken_ = std::atomic_ref(host_word(taken_word)).load(std::memory_order_acquire);
-        if (next_ - taken_ >= n_slots_) return false;
+        if (next_ - taken_ >= ring_.slots()) return false;
     }
     std::uint32_t words[task_slot::n_words] = {};
     std::memcpy(words, &entry.head, sizeof entry.head);
@@ -104,9 +107,10 @@ bool task_rings::put(const task_entry& entry) {
     if (entry.behind_bytes > inside) {
         words[1] |= task_slot::has_tail;
         const std::size_t tail_bytes = slot_bytes_ - sizeof(task_slot) - task_slot::behind_bytes;
-        std::memcpy(tails_.get() + next_ % n_slots_ * tail_bytes, behind + inside, entry.behind_bytes - inside);
+        std::memcpy(tails_.get() + std::size_t{ring_.place(next_)} * tail_bytes, behind + inside,
+                    entry.behind_bytes - inside);
     }
-    const std::uint32_t tag = task_rings_ref::tag(next_, n_slots_);
+    const std::uint32_t tag = ring_.tag(next_);
     for (std::uint32_t i = 1; i < task_slot::n_words; ++i) {
         // Partner: the load in task_rings_ref::copy_some. The tail comes before.
         std::atomic_ref(entry_word(next_, i)).store(tagged(tag, words[i]), std::memory_order_release);
@@ -118,7 +122,7 @@ bool task_rings::put(const task_entry& entry) {
 void task_rings::publish() {
     for (; published_ != next_; ++published_) {
         std::uint64_t& word = entry_word(published_, 0);
-        const std::uint32_t tag = task_rings_ref::tag(published_, n_slots_);
+        const std::uint32_t tag = ring_.tag(published_);
         // Partner: as above.
         std::atomic_ref(word).store(tagged(tag, static_cast<std::uint32_t>(word)), std::memory_order_release);
     }
@@ -130,14 +134,14 @@ void task_rings::publish() {
 void task_rings::take_news(std::vector<task_news>& news) {
     for (std::uint32_t s = 0; s < n_shards_; ++s) {
         for (std::uint64_t& place = heard_[s];; ++place) {
-            auto* const at = reinterpret_cast<std::uint64_t*>(
-                news_.get() + (std::size_t{s} * n_news_ + place % n_news_) * told_bytes);
+            const std::size_t slot = (std::size_t{s} << news_ring_.log2) + news_ring_.place(place);
+            auto* const at = reinterpret_cast<std::uint64_t*>(news_.get() + slot * told_bytes);
             std::uint32_t words[task_news::n_words];
             bool here = true;
             for (std::uint32_t i = 0; here && i < task_news::n_words; ++i) {
                 // Partner: the stores in task_rings_ref::announce.
                 const std::uint64_t word = std::atomic_ref(at[i]).load(std::memory_order_acquire);
-                here = word >> 32 == task_news::tag(place, n_news_);
+                here = word >> 32 == news_ring_.tag(place);
                 words[i] = static_cast<std::uint32_t>(word);
             }
             if (!here) break;
@@ -158,7 +162,8 @@ bool task_rings::any_wait() const {
 }
 
 std::uint64_t& task_rings::entry_word(std::uint64_t entry, std::uint32_t word) const {
-    return reinterpret_cast<std::uint64_t*>(entries_.get())[entry % n_slots_ * task_slot::n_words + word];
+    return reinterpret_cast<std::uint64_t*>(
+        entries_.get())[std::size_t{ring_.place(entry)} * task_slot::n_words + word];
 }
 
 }  // namespace laneway

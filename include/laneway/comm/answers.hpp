@@ -75,7 +75,7 @@ private:
                           scope::system);
             }
         }
-        ctx.fence(scope::system);  // before those whom the lane calls next answer
+        ctx.fence(order::release, scope::system);  // before those whom the lane calls next answer
     }
 };
 

@@ -139,7 +139,7 @@ private:
             first ? warp_sum(ctx, made) != requests_.before.made : ctx.ballot(full_warp<Ctx>, made != made_) != 0;
         made_ = made;
         // Partner: the acquire load in hear.
-        ctx.fence(scope::system);
+        ctx.fence(order::release, scope::system);
         for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
             if (pe == ctx.pe()) continue;
             const auto account =

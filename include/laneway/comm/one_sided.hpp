@@ -305,7 +305,7 @@ private:
         result = await_others(ctx_, endpoint_, {operation::get, asked_of, mine.asked},
                               [&] { return has_come_to(mine, mine.asked); });
         if (result != status::ok) return result;
-        ctx_.fence(scope::device);  // Partner: the fence of serve_memory.
+        ctx_.fence(order::acquire, scope::device);  // Partner: the fence of serve_memory.
         const std::uint64_t* const come = server().values.local(ctx_);
         std::uint64_t bits[max_values_asked];  // all loads are on their way before the first value is stored
         for (std::uint64_t k = 0; k < max_values_asked; ++k) {
@@ -335,8 +335,8 @@ private:
             if (going == status::ok) going = spin.next(ctx_, {operation::get, -1, asked});
             if (ctx_.ballot(mask, going != status::ok) != 0) return status::stopped;
         }
-        ctx_.fence(scope::device);  // Partner: the fence of serve_memory.
-        ctx_.sync(mask);            // what a lane has acquired is visible to its mates
+        ctx_.fence(order::acquire, scope::device);  // Partner: the fence of serve_memory.
+        ctx_.sync(mask);                            // what a lane has acquired is visible to its mates
         return status::ok;
     }
 

@@ -136,7 +136,7 @@ private:
         element* const to = address(ctx_, at, pe);
         if (to != nullptr && (pe == ctx_.pe() || endpoint_.default_path() != path::aggregated)) {
             copy_bytes(reinterpret_cast<std::byte*>(to), from, bytes, mine);
-            ctx_.fence(scope::system);  // before the message that says so
+            ctx_.fence(order::release, scope::system);  // before the message that says so
             return status::ok;
         }
         const std::uint64_t piece_bytes = longest_piece();

@@ -332,9 +332,7 @@ private:
     /// Whether what this round brings is there, and what it is. Where one round is enough, rounds need no order.
     template <class Value>
     LANEWAY_FN bool take(Ctx& ctx, const std::uint64_t* words, std::uint64_t round, Value& value) const {
-        // Loaded again with acquire only on arrival: polling must stay cheap.
-        if (!load_tagged(ctx, words, tag(round), value, order::relaxed)) return false;
-        return Counters::non_generating || load_tagged(ctx, words, tag(round), value, order::acquire);
+        return load_tagged(ctx, words, tag(round), value, Counters::non_generating ? order::relaxed : order::acquire);
     }
 
     LANEWAY_FN void judge(Ctx& ctx, const reply& sum) {

@@ -113,7 +113,7 @@ public:
     /// done_work::publish.
     template <class Ctx>
     static LANEWAY_FN void acquired(Ctx& ctx) {
-        ctx.fence(scope::device);
+        ctx.fence(order::acquire, scope::device);
     }
 
 private:

@@ -96,10 +96,10 @@ public:
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool is_free(Ctx& ctx, std::uint64_t ticket) const {
-        const std::uint64_t* credit = credits + slot_of(ticket);
-        if (ctx.load(credit, order::relaxed, scope::system) != free_at(ticket)) return false;
+        const std::uint64_t* const credit = credits + slot_of(ticket);
+        if (ticket < n_slots) return ctx.load(credit, order::relaxed, scope::system) == 0;
         // Partner: chunk_receiver::give_back. The payload of the last lap has been read before we overwrite it.
-        return ticket < n_slots || ctx.load(credit, order::acquire, scope::system) == free_at(ticket);
+        return has_come(ctx, credit, scope::system, [&](std::uint64_t seen) { return seen == free_at(ticket); });
     }
 
     /// The same by one load of an order that the caller chooses: acquire, or, for who sends words alone,
@@ -185,7 +185,11 @@ public:
     [[nodiscard]] LANEWAY_FN chunk_label arrived(Ctx& ctx, std::uint64_t ticket, std::uint64_t seen) const {
         const chunk_label label = label_of(seen, ticket);
         if (label.bits == 0 || label.in_words()) return label;  // the words are loaded with acquire
-        // Partner: chunk_sender::publish. Loaded again with acquire only on arrival: polling must stay cheap.
+        // Partner: chunk_sender::publish. Acquired only on arrival, as in has_come.
+        if constexpr (acquires_by_fence<Ctx>) {
+            ctx.fence(order::acquire, scope::system);
+            return label;
+        }
         return label_of(ctx.load(flags + slot_of(ticket), order::acquire, scope::system), ticket);
     }
     /// What a flag has said of the chunk with this ticket.
@@ -202,6 +206,31 @@ public:
         const status here = wait_until(ctx, {operation::serve, -1, ticket}, [&] {
             return load_tagged(ctx, from, static_cast<std::uint32_t>(ticket + 1), message, order::acquire);
         });
+        return here == status::ok;
+    }
+
+    /// The first `n` of these messages, of a word each, at once: all loads are on their way before the first word is
+    /// looked at, and on GPUs one fence stands for an acquire of each. The same.
+    template <std::uint32_t Most, class Ctx>
+    [[nodiscard]] LANEWAY_FN bool load_words(Ctx& ctx, std::uint64_t ticket, std::uint32_t n,
+                                             std::uint64_t (&messages)[Most]) const {
+        constexpr order o = acquires_by_fence<Ctx> ? order::relaxed : order::acquire;
+        const std::uint64_t* const from = words + slot_of(ticket) * chunk_words;
+        const auto tag = static_cast<std::uint32_t>(ticket + 1);
+        const status here = wait_until(ctx, {operation::serve, -1, ticket}, [&] {
+            std::uint64_t seen[2 * Most];
+            // Partner: the stores of store_words.
+            for (std::uint32_t i = 0; i < 2 * Most; ++i) {
+                seen[i] = i < 2 * n ? ctx.load(from + i, o, scope::system) : std::uint64_t{tag} << 32;
+            }
+            std::uint32_t differs = 0;
+            for (std::uint32_t i = 0; i < 2 * Most; ++i) differs |= static_cast<std::uint32_t>(seen[i] >> 32) ^ tag;
+            for (std::uint32_t i = 0; i < Most; ++i) {
+                messages[i] = (seen[2 * i] & 0xffff'ffff) | seen[2 * i + 1] << 32;
+            }
+            return differs == 0;
+        });
+        if constexpr (acquires_by_fence<Ctx>) ctx.fence(order::acquire, scope::system);
         return here == status::ok;
     }
 

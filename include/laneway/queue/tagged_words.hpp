@@ -40,23 +40,28 @@ LANEWAY_FN void store_tagged(Ctx& ctx, std::uint64_t* to, std::uint32_t tag, con
     }
 }
 
-/// Whether the value with this tag is there, and what it is. Any lane; does not wait. `o`: of the last word's load,
-/// acquire where what the sender has fenced comes before what this lane does next.
+/// Whether the value with this tag is there, and what it is. Any lane; does not wait. `o`: acquire where what the
+/// sender has fenced comes before what this lane does next; on GPUs a fence does that, only where the value is there.
 template <class Ctx, class Value>
 [[nodiscard]] LANEWAY_FN bool load_tagged(Ctx& ctx, const std::uint64_t* from, std::uint32_t tag, Value& value,
                                           order o) {
     constexpr std::uint32_t n = tagged_words<Value>;
     // All loads are on their way before the first word is looked at.
     std::uint64_t words[n];
-    for (std::uint32_t i = 0; i < n; ++i) words[i] = ctx.load(from + i, i + 1 < n ? order::relaxed : o, scope::system);
+    const bool fences = acquires_by_fence<Ctx> && o == order::acquire;
+    for (std::uint32_t i = 0; i < n; ++i) {
+        words[i] = ctx.load(from + i, i + 1 < n || fences ? order::relaxed : o, scope::system);
+    }
     value_words<Value> parts;
     std::uint32_t differs = 0;
     for (std::uint32_t i = 0; i < n; ++i) {
         differs |= static_cast<std::uint32_t>(words[i] >> 32) ^ tag;
         parts.words[i] = static_cast<std::uint32_t>(words[i]);
     }
-    if (differs == 0) value = __builtin_bit_cast(padded_value<Value>, parts).value;
-    return differs == 0;
+    if (differs != 0) return false;
+    if (fences) ctx.fence(order::acquire, scope::system);
+    value = __builtin_bit_cast(padded_value<Value>, parts).value;
+    return true;
 }
 
 }  // namespace laneway

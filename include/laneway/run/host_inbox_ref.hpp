@@ -174,7 +174,8 @@ private:
     LANEWAY_FN void serve(Ctx& ctx, std::uint64_t number) {
         inbox_slot& slot = inbox_.slot(number);
         const std::uint32_t reply = slot.reply;
-        come_behind(ctx, inbox_.answers);  // of all that host threads have been answered before they stored it
+        come_behind(ctx, inbox_.answers);          // of all that host threads have been answered before they stored it
+        ctx.fence(order::release, scope::device);  // and so does its handler: a message brings what its lane has fenced
         List::visit(slot.kind, [&]<class Message, class Handler>() {
             if constexpr (!taking_payload<Handler>) {  // the host posts no others
                 const Message message = *slot.template message<Message>();

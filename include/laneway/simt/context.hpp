@@ -48,6 +48,9 @@ concept context = requires(C& ctx, const C& cctx, lane_mask mask, std::uint64_t 
     { ctx.exchange(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
     { ctx.compare_exchange(word, value, value, order::acq_rel, scope::device) } -> std::same_as<bool>;
     {ctx.fence(scope::system)};  // orders this lane's accesses before it against those after it
+    // Half of that, for less: a release fence comes before relaxed stores that tell of what was done, an acquire fence
+    // behind relaxed loads that have seen such a store.
+    {ctx.fence(order::release, scope::system)};
     // Time and waiting.
     { ctx.now_ns() } -> std::same_as<std::uint64_t>;
     { cctx.deadline_ns() } -> std::same_as<std::uint64_t>;

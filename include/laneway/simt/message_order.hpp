@@ -2,7 +2,7 @@
 // order from those that only came in one (checked/race_watch.hpp). On other devices nothing is told and nothing costs.
 #pragma once
 
-#include "laneway/base/config.hpp"
+#include "laneway/simt/order.hpp"
 
 namespace laneway {
 
@@ -34,7 +34,7 @@ private:
 template <class Ctx>
 LANEWAY_FN void go_before(Ctx& ctx, const void* place) {
     tell_history(ctx, [place](auto& history) {
-        history.fence();
+        history.fence(order::release);
         history.carry(place);
     });
 }
@@ -42,7 +42,7 @@ template <class Ctx>
 LANEWAY_FN void come_behind(Ctx& ctx, const void* place) {
     tell_history(ctx, [place](auto& history) {
         history.hear(place);
-        history.fence();
+        history.fence(order::acquire);
     });
 }
 

@@ -93,11 +93,15 @@ private:
 };
 
 /// Whether a word says what is waited for; then all is visible that came before the store that has said so. Any lane;
-/// does not wait. Loaded with acquire only then: on GPUs an acquire empties the multiprocessor's cache, and with it
-/// what its other warps have no registers for, so that looking would slow down those whose work is waited for.
+/// does not wait. Acquired only then: on GPUs an acquire empties the multiprocessor's cache, and with it what its other
+/// warps have no registers for, so that looking would slow down those whose work is waited for. There a fence does it,
+/// which takes no second way to memory; elsewhere the word is loaded again.
 template <class Ctx, class Word, class Holds>
 [[nodiscard]] LANEWAY_FN bool has_come(Ctx& ctx, const Word* word, scope s, Holds&& holds) {
-    return holds(ctx.load(word, order::relaxed, s)) && holds(ctx.load(word, order::acquire, s));
+    if (!holds(ctx.load(word, order::relaxed, s))) return false;
+    if constexpr (!acquires_by_fence<Ctx>) return holds(ctx.load(word, order::acquire, s));
+    ctx.fence(order::acquire, s);
+    return true;
 }
 /// The same for a counter that is to reach a value.
 template <class Ctx>

@@ -79,10 +79,11 @@ struct remote_names_ref {
                                           to.index + payload.landed.at, pe);
         });
         const bool same_type = target.first.type() == payload.source.type();
-        if (!payload.fits || !same_type || payload.landed.at > target.count || !op.fits() || !reaches(ctx, op)) {
+        const operation_places places = find_places(ctx, op);
+        if (!payload.fits || !same_type || payload.landed.at > target.count || !op.fits() || !places.can_move) {
             return fail(ctx, status::bad_range, operation::land, pe, index);
         }
-        move_range(ctx, op, 0, ~std::uint64_t{0}, mine);
+        move_range(ctx, op, places, 0, ~std::uint64_t{0}, mine);
         return status::ok;
     }
 
@@ -112,9 +113,9 @@ struct remote_names_ref {
         // Partners: the acquire load of who waits, wait_signal for one. Lanes of other PEs hear of it from lanes of the
         // one where the word lies, by a release of theirs, as causality is cumulative.
         if (told.pe == ctx.pe()) {
-            ctx.fence(scope::device);
+            ctx.fence(order::release, scope::device);
         } else {
-            ctx.fence(scope::system);
+            ctx.fence(order::release, scope::system);
         }
         ctx.fetch_add(told.word, value, Ctx::tagged_order, scope::system);
     }

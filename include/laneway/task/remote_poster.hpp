@@ -82,7 +82,7 @@ private:
         if (result != status::ok) return result;
         ctx.sync(mask);
         // Partner: the acquire load of the command's flag or words. Cumulative over the other lanes' stores.
-        if (elected(ctx, mask)) ctx.fence(scope::system);
+        if (elected(ctx, mask)) ctx.fence(order::release, scope::system);
         return send(ctx, {mask, 1}, pe, request.queue, kind, record, wait);
     }
 

@@ -251,9 +251,8 @@ private:
     LANEWAY_FN status await_answer(Ctx& ctx, lane_mask mask, std::uint64_t ticket, std::uint32_t type, bool ordered,
                                    service_answer<Type>& answer) {
         const auto column = static_cast<std::uint32_t>(rank_in(ctx, mask));
-        const auto load = [&](order o) { return all_.rings.load_answer(ctx, ring_, ticket, column, answer, o); };
-        // Loaded again with acquire only on arrival, as in has_come.
-        const auto look = [&] { return load(tagged_load_order<Ctx>) && (!ordered || load(order::acquire)); };
+        const order o = ordered ? order::acquire : tagged_load_order<Ctx>;
+        const auto look = [&] { return all_.rings.load_answer(ctx, ring_, ticket, column, answer, o); };
         return await(ctx, mask, {operation::served, server_, type}, look);
     }
 

@@ -79,8 +79,8 @@ private:
     static constexpr std::size_t filled_word = 0, taken_word = 1, failed_word = 2, n_host_words = 3;
 
     std::uint32_t n_shards_;
-    std::uint32_t n_slots_;
-    std::uint32_t n_news_;  ///< of a shard
+    ring_size ring_;
+    ring_size news_ring_;  ///< of a shard
     std::uint32_t slot_bytes_;
     std::uint32_t outcome_bytes_;
     std::uint32_t worker_blocks_;

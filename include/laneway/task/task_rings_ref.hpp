@@ -56,15 +56,15 @@ struct task_rings_ref {
     std::byte* slots = nullptr;              ///< PE memory: copies of entries
     std::uint32_t* free_for = nullptr;       ///< PE memory: of each slot the next entry that may be stored there
     task_ring_words* words = nullptr;        ///< PE memory
-    std::uint32_t n_slots = 1;               ///< of both rings, a power of two: all entries that a PE has find room
-    std::uint32_t n_news = 1;                ///< of a shard, the same
+    ring_size ring;                          ///< of entries, both of them: all that a PE has find room
+    ring_size news_ring;                     ///< of a shard, the same
     std::uint32_t slot_bytes = 48;
     std::uint32_t outcome_bytes = 16;
     std::uint32_t n_shards = 1;
     std::uint32_t n_blocks = 1;  ///< that claim
 
     [[nodiscard]] LANEWAY_FN task_slot& slot(std::uint32_t entry) const {
-        return *reinterpret_cast<task_slot*>(slots + std::uint64_t{entry % n_slots} * slot_bytes);
+        return *reinterpret_cast<task_slot*>(slots + std::uint64_t{ring.place(entry)} * slot_bytes);
     }
     /// Arguments of a single task, task_piece of a range.
     [[nodiscard]] LANEWAY_FN std::byte* behind(std::uint32_t entry) const {
@@ -72,9 +72,6 @@ struct task_rings_ref {
     }
     [[nodiscard]] LANEWAY_FN std::byte* outcome(std::uint32_t place) const {
         return outcomes + std::uint64_t{place} * outcome_bytes;
-    }
-    [[nodiscard]] static constexpr std::uint32_t tag(std::uint64_t entry, std::uint32_t n_slots) {
-        return static_cast<std::uint32_t>(entry / n_slots + 1);
     }
 
     /// Whether the control warp copies what comes: between two commands, or what it has counted and not copied. The
@@ -148,7 +145,7 @@ struct task_rings_ref {
     template <class Ctx>
     LANEWAY_FN void let_go(Ctx& ctx, std::uint32_t entry, order o) const {
         // Partner: the load in copy_some.
-        ctx.store(&free_for[entry % n_slots], entry + n_slots, o, scope::device);
+        ctx.store(&free_for[ring.place(entry)], entry + ring.slots(), o, scope::device);
     }
 
     /// Tells the host that an entry is done. What its lanes have stored comes before. One lane.
@@ -156,13 +153,13 @@ struct task_rings_ref {
     LANEWAY_FN void announce(Ctx& ctx, std::uint32_t shard, const task_news& news_of_it) const {
         const std::uint64_t place =
             ctx.fetch_add(&words->shards[shard].announced, std::uint64_t{1}, order::relaxed, scope::device);
-        if constexpr (Ctx::tagged_order == order::relaxed) ctx.fence(scope::system);
+        if constexpr (Ctx::tagged_order == order::relaxed) ctx.fence(order::release, scope::system);
         // Where the program is ending, bodies may have left their waits before they were over. Asked here, as all that
         // comes before the fence is on its way at the same time.
         if (stopped(ctx)) return;
         // Partner: the host's acquire loads in task_rings::take_news.
-        store_tagged(ctx, news + (std::uint64_t{shard} * n_news + place % n_news) * task_news::n_words,
-                     task_news::tag(place, n_news), news_of_it, Ctx::tagged_order);
+        const std::uint64_t at = (std::uint64_t{shard} << news_ring.log2) + news_ring.place(place);
+        store_tagged(ctx, news + at * task_news::n_words, news_ring.tag(place), news_of_it, Ctx::tagged_order);
     }
 
 private:
@@ -182,18 +179,22 @@ private:
     LANEWAY_FN std::uint32_t copy_some(Ctx& ctx, std::uint64_t& known) const {
         constexpr std::uint32_t at_once = entries_at_once<Ctx>, lanes = Ctx::warp_lanes;
         constexpr std::uint32_t words_a_lane = at_once * task_slot::n_words / lanes;
+        // Copies: behind each atomic load the compiler would fetch the members anew, and the next load would wait.
+        const ring_size of = ring;
+        const std::uint64_t* const from = entries;
+        const std::uint32_t* const free_from = free_for;
         std::uint64_t seen[Looks][words_a_lane];
         std::uint32_t free_now[Looks] = {};  // g++ does not see at -O1 that all are stored
         // All loads are on their way before the first word is looked at.
         for (std::uint32_t i = 0; i < Looks; ++i) {
             for (std::uint32_t k = 0; k < words_a_lane; ++k) {
                 const std::uint32_t word = static_cast<std::uint32_t>(ctx.lane()) + k * lanes;
-                const std::uint64_t entry = known + i * at_once + word / task_slot::n_words;
+                const std::uint32_t place = of.place(known + i * at_once + word / task_slot::n_words);
                 // Partner: the host's release stores.
-                seen[i][k] = ctx.load(&entries[entry % n_slots * task_slot::n_words + word % task_slot::n_words],
+                seen[i][k] = ctx.load(&from[std::uint64_t{place} * task_slot::n_words + word % task_slot::n_words],
                                       tagged_load_order<Ctx>, scope::system);
                 // Partner: the store in let_go. An acquire load would hold up those that follow.
-                if (k == 0) free_now[i] = ctx.load(&free_for[entry % n_slots], tagged_load_order<Ctx>, scope::device);
+                if (k == 0) free_now[i] = ctx.load(&free_from[place], tagged_load_order<Ctx>, scope::device);
             }
         }
         std::uint32_t n = 0, behind = 0;
@@ -221,7 +222,7 @@ private:
         const std::uint32_t mine = lane / n_words;  // where a lane has several words they are of one entry
         bool here = free_now == static_cast<std::uint32_t>(first + mine);
         for (std::uint32_t k = 0; k < Words; ++k) {
-            here = here && static_cast<std::uint32_t>(seen[k] >> 32) == tag(first + mine, n_slots);
+            here = here && static_cast<std::uint32_t>(seen[k] >> 32) == ring.tag(first + mine);
         }
         const lane_mask all = ctx.ballot(full_warp<Ctx>, here);
         constexpr lane_mask whole = lanes >= n_words ? (lane_mask{1} << n_words % 32) - 1 : full_warp<Ctx>;
@@ -242,15 +243,16 @@ private:
     template <class Ctx>
     LANEWAY_FN void copy_tails(Ctx& ctx, std::uint64_t first, std::uint32_t n) const {
         constexpr std::size_t word = 16;
+        // It was stored before the words, which each lane has loaded by itself.
+        if constexpr (Ctx::tagged_order == order::relaxed) ctx.fence(order::acquire, scope::system);
         ctx.sync(full_warp<Ctx>);
-        if constexpr (Ctx::tagged_order == order::relaxed) ctx.fence(scope::system);  // it was stored before the words
         const auto words_each =
             static_cast<std::uint32_t>((slot_bytes - sizeof(task_slot) - task_slot::behind_bytes) / word);
         for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < n * words_each; i += Ctx::warp_lanes) {
             const std::uint64_t entry = first + i / words_each;
             const std::size_t at = i % words_each * word;
             copy_words<word>(behind(static_cast<std::uint32_t>(entry)) + task_slot::behind_bytes + at,
-                             tails + entry % n_slots * words_each * word + at, word, {});
+                             tails + std::uint64_t{ring.place(entry)} * words_each * word + at, word, {});
         }
         ctx.sync(full_warp<Ctx>);
         for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < n; i += Ctx::warp_lanes) {

@@ -7,6 +7,21 @@
 
 namespace laneway {
 
+/// Size of a ring, a power of two: where what goes through it lies, and in which lap it does. By shifts, as a division
+/// of 64 bits takes a warp as long as an access to memory.
+struct ring_size {
+    std::uint32_t log2 = 0;
+
+    [[nodiscard]] constexpr std::uint32_t slots() const { return std::uint32_t{1} << log2; }
+    [[nodiscard]] constexpr std::uint32_t place(std::uint64_t number) const {
+        return static_cast<std::uint32_t>(number) & (slots() - 1);
+    }
+    /// Of the number's tagged words: not 0, which fresh memory has.
+    [[nodiscard]] constexpr std::uint32_t tag(std::uint64_t number) const {
+        return static_cast<std::uint32_t>((number >> log2) + 1);
+    }
+};
+
 /// What became of a task; any other value is the number that its body gave to fail().
 struct task_status {
     static constexpr std::uint32_t done = 0;
@@ -63,10 +78,6 @@ struct task_news {
     static constexpr std::uint32_t range = 2;
     static constexpr std::uint32_t max_nanoseconds = 0xffffff;
     static constexpr std::uint32_t n_words = 4;
-
-    [[nodiscard]] static constexpr std::uint32_t tag(std::uint64_t place, std::uint64_t slots) {
-        return static_cast<std::uint32_t>(place / slots + 1);
-    }
 };
 
 }  // namespace laneway

@@ -139,6 +139,8 @@ enum class way {
     warp_sync,
     release,
     fences,
+    half_fences,
+    swapped_fences,
     lock,
     barrier,
     one_barrier_a_round,
@@ -187,6 +189,8 @@ struct hand_over {
                     use(ctx, *word);
                 }
                 return;
+            case way::half_fences:
+            case way::swapped_fences: return by_half_fences(ctx, word, flag);
             case way::lock: return count_under_lock(ctx, word, flag);
             case way::barrier:
                 if (first) *word = 1;
@@ -202,6 +206,20 @@ private:
         lw::atomic_add(ctx, table[2], value);
     }
 
+    /// With the right half on each side, or with the wrong one.
+    template <class Ctx, class Pointer>
+    LANEWAY_FN void by_half_fences(Ctx& ctx, Pointer word, Pointer flag) const {
+        const bool swapped = how == way::swapped_fences;
+        if (ctx.rank() == 0) {
+            *word = 1;
+            ctx.fence(swapped ? order::acquire : order::release, scope::device);
+            ctx.store(flag, 1, order::relaxed, scope::device);
+        } else if (ctx.rank() < Ctx::warp_lanes) {
+            while (ctx.load(flag, order::relaxed, scope::device) != 1 && !stopped(ctx)) ctx.pause();
+            ctx.fence(swapped ? order::release : order::acquire, scope::device);
+            use(ctx, *word);
+        }
+    }
     template <class Ctx, class Pointer>
     LANEWAY_FN void count_under_lock(Ctx& ctx, Pointer word, Pointer flag) const {
         for (bool done = false; !done && !stopped(ctx);) {
@@ -267,8 +285,9 @@ std::string told_of(way how, std::uint64_t seed, path carried = path::direct) {
 }
 
 TEST(races_test, AccessesWithOrderAreLetPass) {
-    for (const way how : {way::warp_sync, way::release, way::fences, way::lock, way::barrier, way::two_barriers_a_round,
-                          way::fence_and_post, way::quiet, way::signal, way::get_without_waiting}) {
+    for (const way how :
+         {way::warp_sync, way::release, way::fences, way::half_fences, way::lock, way::barrier,
+          way::two_barriers_a_round, way::fence_and_post, way::quiet, way::signal, way::get_without_waiting}) {
         for (std::uint64_t seed = 1; seed <= 2 * seeds; ++seed) {
             ASSERT_EQ(told_of(how, seed, seed % 2 == 0 ? path::direct : path::aggregated), "")
                 << static_cast<int>(how) << ", seed " << seed;
@@ -277,7 +296,7 @@ TEST(races_test, AccessesWithOrderAreLetPass) {
 }
 
 TEST(races_test, WhatOnlyCameInOneOrderIsFound) {
-    for (const way how : {way::nothing, way::post}) {
+    for (const way how : {way::nothing, way::post, way::swapped_fences}) {
         for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
             contains(told_of(how, seed),
                      (how == way::post ? "PE 1 (checked:1)" : "PE 0 (checked:0)") + std::string(": no order between"));

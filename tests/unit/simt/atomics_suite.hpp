@@ -110,9 +110,10 @@ struct letters {
     std::uint32_t wrong;
 };
 
-/// Two lanes send each other words that the release store of a flag publishes and its acquire load receives. For the
-/// block's scope they are of two warps of one block, else of two blocks.
-template <scope Scope>
+/// Two lanes send each other words that the release store of a flag publishes and its acquire load receives; or
+/// `Fences`, each one of half an order, do so for relaxed ones. For the block's scope they are of two warps of one
+/// block, else of two blocks.
+template <scope Scope, bool Fences>
 struct letters_program {
     static constexpr int cuda_warps = 2;
     static constexpr std::uint32_t rounds = 100;
@@ -135,14 +136,15 @@ private:
     template <class Ctx>
     LANEWAY_FN void write(Ctx& ctx, std::uint32_t* words, std::uint32_t* flag, std::uint32_t round) const {
         for (std::uint32_t i = 0; i < letters::words; ++i) words[i] = round * 16 + i;
-        ctx.store(flag, round, order::release, Scope);  // Partner: the acquire load in read.
+        if (Fences) ctx.fence(order::release, Scope);
+        ctx.store(flag, round, Fences ? order::relaxed : order::release, Scope);  // Partner: the load in read.
     }
     template <class Ctx>
     LANEWAY_FN bool read(Ctx& ctx, const std::uint32_t* words, const std::uint32_t* flag, std::uint32_t round) const {
-        // Partner: the release store in write.
-        if (wait_until(ctx, {}, [&] { return ctx.load(flag, order::acquire, Scope) == round; }) != status::ok) {
-            return false;
-        }
+        constexpr order o = Fences ? order::relaxed : order::acquire;
+        // Partner: the store in write.
+        if (wait_until(ctx, {}, [&] { return ctx.load(flag, o, Scope) == round; }) != status::ok) return false;
+        if (Fences) ctx.fence(order::acquire, Scope);
         for (std::uint32_t i = 0; i < letters::words; ++i) {
             if (words[i] != round * 16 + i) ctx.fetch_add(&between->wrong, 1, order::relaxed, scope::device);
         }
@@ -150,12 +152,12 @@ private:
     }
 };
 
-template <scope Scope>
+template <scope Scope, bool Fences = false>
 void letters_arrive(const std::string& devices) {
     every_round_within(devices, [&](const options& o) {
         machine machine(o.devices, o.seed);
         const buffer<letters> between(machine.device(0), 1);
-        const letters_program<Scope> program{between.data()};
+        const letters_program<Scope, Fences> program{between.data()};
         if (Scope == scope::block && machine.device(0)->id().kind == device_kind::cpu) {
             const lone_environment alone(0, 1, o.timeout_seconds);  // a CPU device's blocks have one warp
             run_warp_threads(alone.get(), {1, 2, 0}, program);
@@ -164,7 +166,7 @@ void letters_arrive(const std::string& devices) {
         }
         const letters end = between.copy_out()[0];
         EXPECT_EQ(end.wrong, 0u);
-        EXPECT_EQ(end.back_flag, letters_program<Scope>::rounds) << "the last letter did not come back";
+        EXPECT_EQ(end.back_flag, program.rounds) << "the last letter did not come back";
     });
 }
 
@@ -177,6 +179,9 @@ TEST_P(atomics_test, Doubles) { fractions_agree<double>(GetParam()); }
 TEST_P(atomics_test, FlagsOfTheBlockPublish) { letters_arrive<scope::block>(GetParam()); }
 TEST_P(atomics_test, FlagsOfTheDevicePublish) { letters_arrive<scope::device>(GetParam()); }
 TEST_P(atomics_test, FlagsOfTheSystemPublish) { letters_arrive<scope::system>(GetParam()); }
+TEST_P(atomics_test, FencesOfTheBlockPublish) { letters_arrive<scope::block, true>(GetParam()); }
+TEST_P(atomics_test, FencesOfTheDevicePublish) { letters_arrive<scope::device, true>(GetParam()); }
+TEST_P(atomics_test, FencesOfTheSystemPublish) { letters_arrive<scope::system, true>(GetParam()); }
 
 LANEWAY_ON_DEVICES(atomics_test, lone_device());
 

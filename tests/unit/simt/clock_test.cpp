@@ -82,6 +82,23 @@ TEST(strand_test, FencesMakeRelaxedStoresCarryAndRelaxedLoadsCount) {
     EXPECT_FALSE(other.follows(0, one.now())) << "behind the fence";
 }
 
+TEST(strand_test, AFenceOfHalfAnOrderDoesHalf) {
+    strand one(0, 1), two(2, 1), three(4, 1);
+    one.act();
+    const std::uint32_t then = one.now();
+    one.fence(order::acquire);
+    EXPECT_TRUE(one.fenced().empty()) << "an acquire makes nothing carry";
+    one.fence(order::release);
+    two.hear(one.fenced());
+    two.fence(order::release);
+    EXPECT_FALSE(two.follows(0, then)) << "a release makes nothing count that was loaded relaxed";
+    three.hear(two.fenced());
+    three.fence(order::acquire);
+    EXPECT_FALSE(three.follows(0, then)) << "nor passes it on";
+    two.fence(order::acquire);
+    EXPECT_TRUE(two.follows(0, then));
+}
+
 TEST(strand_test, WhatIsHeardIsPassedOn) {
     strand one(0, 1), two(2, 1), three(4, 1);
     one.act();

@@ -84,7 +84,7 @@ public:
     }
     /// Before begin: see acquire. The lanes of the warp have synchronised.
     LANEWAY_FN void release() {
-        ctx_.fence(scope::system);
+        ctx_.fence(order::release, scope::system);
         for (int pe = next_after(ctx_.lane() - Ctx::warp_lanes); pe < ctx_.n_pes(); pe = next_after(pe)) {
             go_before(ctx_, ref_.to[pe] + slot_ + words_.data_words);
         }

@@ -93,9 +93,9 @@ public:
         // behind it need no release of their own. Within a PE nobody else is told; lanes of another one hear of it
         // either by the word there, or from lanes of this one, by a release of theirs.
         if (t.to_pe() == ctx.pe()) {
-            ctx.fence(scope::device);
+            ctx.fence(order::release, scope::device);
         } else {
-            ctx.fence(scope::system);
+            ctx.fence(order::release, scope::system);
         }
         if (t.notifies()) {
             ctx.fetch_add(address(ctx, t.word(), t.to_pe()), t.value(), Ctx::tagged_order, scope::system);

@@ -53,16 +53,41 @@ LANEWAY_FN symmetric_ptr<std::byte> first_byte(const trigger_operation& op, cons
     return {first.segment, first.index * op.element_bytes()};
 }
 
-/// Whether the memory is there, and this PE reaches it: it may have been freed since the operation was prepared.
+/// Where an operation's ranges and its signal lie, for this PE.
+struct operation_places {
+    const std::byte* from = nullptr;  ///< null where it moves nothing
+    std::byte* to = nullptr;          ///< the same
+    std::uint64_t* signal = nullptr;  ///< null where it raises none
+    bool can_move = false;            ///< what it moves is there, and this PE reaches it, or it moves nothing
+    bool can_signal = false;          ///< the same of the signal
+};
+
+/// Looks an operation's memory up, which may have been freed since it was prepared. Nothing is looked at that depends
+/// on what has been looked at before but the table itself, so all loads are on their way at once: behind a fence each
+/// of them goes to the second level of cache.
 template <class Ctx>
-LANEWAY_FN bool reaches(Ctx& ctx, const trigger_operation& op) {
-    if (op.signals()) {
-        const auto word = op.signal_target().element<std::uint64_t>();
-        if (!exists(ctx, word) || address(ctx, word, op.pe()) == nullptr) return false;
-    }
-    if (op.count() == 0) return true;
-    const symmetric_ptr<std::byte> from = first_byte(op, op.source()), to = first_byte(op, op.target());
-    return exists(ctx, from, op.bytes()) && exists(ctx, to, op.bytes()) && address(ctx, to, op.pe()) != nullptr;
+LANEWAY_FN operation_places find_places(const Ctx& ctx, const trigger_operation& op) {
+    const pe_environment& env = ctx.environment();
+    const auto look_up = [&](symmetric_ptr<std::byte> first, int pe, std::uint64_t bytes, bool used, auto*& place) {
+        const bool named = first.segment < env.n_segments;
+        const std::uint64_t segment = named ? first.segment : 0;  // the tags lie in one, so there is one at least
+        const std::uint64_t held = env.segment_bytes[segment];
+        auto* const base = static_cast<std::byte*>(
+            env.segments[segment * static_cast<unsigned>(env.n_pes) + static_cast<unsigned>(pe)]);
+        const bool there = named & (base != nullptr) & (first.index <= held) & (bytes <= held - first.index);
+        using type = std::remove_reference_t<decltype(place)>;
+        if (used & there) place = reinterpret_cast<type>(base + first.index);
+        return there | !used;
+    };
+    const bool moves = op.count() != 0;
+    const auto word = op.signal_target().element<std::uint64_t>();
+    operation_places found;
+    const bool from = look_up(first_byte(op, op.source()), env.pe, op.bytes(), moves, found.from);
+    const bool to = look_up(first_byte(op, op.target()), op.pe(), op.bytes(), moves, found.to);
+    found.can_move = from & to;
+    found.can_signal = look_up({word.segment, word.index * sizeof(std::uint64_t)}, op.pe(), sizeof(std::uint64_t),
+                               op.signals(), found.signal);
+    return found;
 }
 
 /// As move_range on checked devices, which see each access: who writes a source too early, or reads a target, is told.
@@ -90,8 +115,8 @@ LANEWAY_FN void move_watched(Ctx& ctx, const trigger_operation& op, std::uint64_
 
 /// Carries out this lane's share of at most `most` elements of an operation from `first` on.
 template <class Ctx>
-LANEWAY_SLOW void move_range(Ctx& ctx, const trigger_operation& op, std::uint64_t first, std::uint64_t most,
-                             copy_share mine) {
+LANEWAY_SLOW void move_range(Ctx& ctx, const trigger_operation& op, const operation_places& places, std::uint64_t first,
+                             std::uint64_t most, copy_share mine) {
     if (op.count() == 0) return;
     const std::uint64_t count = op.count() - first < most ? op.count() - first : most;
     if constexpr (checks_accesses<Ctx>) {
@@ -99,8 +124,8 @@ LANEWAY_SLOW void move_range(Ctx& ctx, const trigger_operation& op, std::uint64_
         return;
     }
     const std::uint64_t skipped = first * op.element_bytes();
-    const std::byte* const from = address(ctx, first_byte(op, op.source()), ctx.pe()) + skipped;
-    std::byte* const to = address(ctx, first_byte(op, op.target()), op.pe()) + skipped;
+    const std::byte* const from = places.from + skipped;
+    std::byte* const to = places.to + skipped;
     if (op.target().op() == memory_op::put) {
         store_range(to, from, count * op.element_bytes(), mine);
     } else {

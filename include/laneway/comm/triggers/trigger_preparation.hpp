@@ -75,8 +75,10 @@ private:
                 return fail(ctx, status::bad_threshold, operation::prepare, link.pe, tag, link.n);
             }
         }
-        return op.fits() && reaches(ctx, op) ? status::ok
-                                             : fail(ctx, status::bad_range, operation::prepare, op.pe(), tag);
+        const operation_places places = find_places(ctx, op);
+        return op.fits() && places.can_move && places.can_signal
+                   ? status::ok
+                   : fail(ctx, status::bad_range, operation::prepare, op.pe(), tag);
     }
 
     /// Makes a tag without an operation, or one that has fired once for all, this lane's own: `pieces` is not 0 then.

@@ -105,13 +105,13 @@ public:
         std::uint32_t next = tag;
         for (int links = 0; next != no_tag; ++links) {
             tag = next;
-            const trigger_operation& op = slots_[tag].operation;
-            if (links == max_chain || op.bytes() > view_.alone_bytes || op.starts() != 0) {
+            const open_round mine = look_at(ctx, tag);
+            if (links == max_chain || mine.op.bytes() > view_.alone_bytes || mine.op.starts() != 0) {
                 push(ctx, tag, slots_[tag].pieces);
                 return status::ok;
             }
-            if (status result = move(ctx, tag, 0, ~std::uint64_t{0}, {}); result != status::ok) return result;
-            if (status result = close_round(ctx, tag, next); result != status::ok) return result;
+            if (status result = move(ctx, mine, 0, ~std::uint64_t{0}, {}); result != status::ok) return result;
+            if (status result = close_round(ctx, mine, next); result != status::ok) return result;
         }
         return status::ok;
     }
@@ -128,9 +128,26 @@ private:
 
     static constexpr int max_chain = 4;  ///< small operations, one after the other, for the lane that has triggered it
 
+    /// An open round, of which a lane carries out a part: what it needs of the slot, copied at once. Until the round is
+    /// over nobody changes any of it.
+    struct open_round {
+        std::uint32_t tag;
+        trigger_word word;
+        std::uint64_t closed;  ///< rounds before this one
+        trigger_operation op;
+        operation_places places;
+    };
+    LANEWAY_FN open_round look_at(Ctx& ctx, std::uint32_t tag) const {
+        const trigger_slot& slot = slots_[tag];
+        open_round seen{tag, word(ctx, tag), slot.closed, slot.operation, {}};
+        seen.places = find_places(ctx, seen.op);
+        return seen;
+    }
+
     /// This lane has opened a round by an atomic before.
-    LANEWAY_FN void open_round(Ctx& ctx) {
-        if constexpr (fences_apart) ctx.fence(scope::device);  // comes behind all who have triggered it
+    LANEWAY_FN void begin_round(Ctx& ctx) {
+        // Comes behind all who have triggered it.
+        if constexpr (fences_apart) ctx.fence(order::acquire, scope::device);
         created(ctx);
     }
 
@@ -144,7 +161,7 @@ private:
         const std::uint32_t most = before.fires_once() ? before.threshold() : trigger_word::max_count;
         if (now > most) return refuse(ctx, tag);
         opened = before.count() < before.threshold() && now >= before.threshold();
-        if (opened) open_round(ctx);
+        if (opened) begin_round(ctx);
         return status::ok;
     }
 
@@ -162,13 +179,18 @@ private:
         trigger_slot& slot = slots_[tag];
         const std::uint32_t pieces = slot.pieces;  // behind the last piece another operation may be prepared
         if (!moved) {
-            if (pieces > 1) ctx.fence(scope::system);  // close_round of another lane may follow
-            // Partners: these adds of the other pieces, each behind a fence; another one follows in close_round.
+            if (pieces > 1) ctx.fence(order::release, scope::system);  // close_round of another lane may follow
+            // Partners: these adds of the other pieces, each behind a fence. The last one comes behind all of them.
             if (ctx.fetch_add(&slot.done, 1u, behind_fence, scope::device) + 1 != pieces) return tag;
+            if constexpr (fences_apart) {
+                if (pieces > 1) ctx.fence(order::acquire, scope::system);
+            }
         }
         if (slot.operation.starts() != 0) {
             // What is started comes behind the data, and behind what those that triggered have written on that PE.
-            if (slot.operation.bytes() != 0 || slot.operation.pe() != ctx.pe()) ctx.fence(scope::system);
+            if (slot.operation.bytes() != 0 || slot.operation.pe() != ctx.pe()) {
+                ctx.fence(order::release, scope::system);
+            }
             const bool waits = slot.operation.when_done();  // then its end, which may come at once, closes the round
             if (waits) ctx.store(&slot.done, pieces + 1, order::relaxed, scope::device);
             if (!start(tag, slot.operation)) {
@@ -185,31 +207,34 @@ private:
     /// The last piece is done.
     LANEWAY_FN status follow(Ctx& ctx, std::uint32_t tag) {
         std::uint32_t next = no_tag;
-        const status result = close_round(ctx, tag, next);
+        const status result = close_round(ctx, look_at(ctx, tag), next);
         return result == status::ok && next != no_tag ? carry_out(ctx, next) : result;
     }
 
     LANEWAY_FN status carry_out_piece(Ctx& ctx, lane_mask mask, std::uint32_t tag, std::uint32_t piece) {
-        const std::uint64_t first = piece * slots_[tag].piece_elements;
+        const std::uint64_t each = slots_[tag].piece_elements;
         return move(
-            ctx, tag, first, slots_[tag].piece_elements,
+            ctx, look_at(ctx, tag), piece * each, each,
             {static_cast<std::uint64_t>(rank_in(ctx, mask)), static_cast<std::uint64_t>(Ctx::count_lanes(mask))});
     }
 
     /// This lane's share of at most `most` elements from `first` on.
-    LANEWAY_FN status move(Ctx& ctx, std::uint32_t tag, std::uint64_t first, std::uint64_t most, copy_share mine) {
-        const trigger_operation& op = slots_[tag].operation;
-        if (!reaches(ctx, op)) return fail(ctx, status::bad_range, operation::trigger, op.pe(), tag);
-        move_range(ctx, op, first, most, mine);
+    LANEWAY_FN status move(Ctx& ctx, const open_round& mine, std::uint64_t first, std::uint64_t most,
+                           copy_share share) {
+        const bool reached = mine.places.can_move && mine.places.can_signal;
+        if (!reached) return fail(ctx, status::bad_range, operation::trigger, mine.op.pe(), mine.tag);
+        move_range(ctx, mine.op, mine.places, first, most, share);
         return status::ok;
     }
 
     /// One lane, when the data is there: signal, next tags, end of the round. `next`: a tag whose round has opened by
     /// that, for the caller to carry out; no_tag where there is none.
-    LANEWAY_SLOW status close_round(Ctx& ctx, std::uint32_t tag, std::uint32_t& next) {
-        trigger_slot& slot = slots_[tag];
-        const trigger_operation& op = slot.operation;
-        const std::uint64_t rounds = ++slot.closed;
+    LANEWAY_SLOW status close_round(Ctx& ctx, const open_round& mine, std::uint32_t& next) {
+        trigger_slot& slot = slots_[mine.tag];
+        const trigger_operation& op = mine.op;
+        const std::uint64_t rounds = mine.closed + 1;
+        if (!mine.places.can_signal) return fail(ctx, status::bad_range, operation::trigger, op.pe(), mine.tag);
+        slot.closed = rounds;
         // Triggers of other PEs are counted before the fence, and so before these can see them.
         for (int i = 0; i < op.n_links(); ++i) {
             if (op.link(i).pe != ctx.pe()) created(ctx);
@@ -218,13 +243,13 @@ private:
         // Partners: the acquire loads of who waits for the signal, and of look on other PEs; of fired, and the fence of
         // who opens a round behind the adds below.
         if (op.signals() || op.n_links() > 0) {
-            ctx.fence(scope::system);
+            ctx.fence(order::release, scope::system);
         } else if constexpr (fences_apart) {
-            ctx.fence(scope::device);
+            ctx.fence(order::release, scope::device);
         }
         if (op.signals()) {
             go_before(ctx, outside_order(ctx));
-            raise(ctx, op);
+            raise(ctx, op, mine.places.signal);
         }
         next = no_tag;
         for (int i = 0; i < op.n_links(); ++i) {
@@ -237,7 +262,7 @@ private:
             if (status result = add(ctx, link.tag, link.n, opened, behind_fence); result != status::ok) return result;
             if (opened) keep(ctx, next, link.tag);
         }
-        if (end_round(ctx, slot, rounds)) keep(ctx, next, tag);
+        if (end_round(ctx, mine, rounds)) keep(ctx, next, mine.tag);
         // What this has opened was counted behind the fence.
         completed(ctx, 1, next == no_tag ? behind_fence : order::release);
         return status::ok;
@@ -246,21 +271,21 @@ private:
     /// Takes the threshold off the count; whether that opens the next round. From then on another lane may fire the
     /// tag, or prepare it again where it fires once. So `fired` comes behind it: who waits for that does the same.
     /// Other lanes may have closed further rounds by then.
-    LANEWAY_FN bool end_round(Ctx& ctx, trigger_slot& slot, std::uint64_t rounds) {
-        const trigger_word now{ctx.load(&slot.word, order::relaxed, scope::device)};
-        if (now.fires_once()) {
+    LANEWAY_FN bool end_round(Ctx& ctx, const open_round& mine, std::uint64_t rounds) {
+        trigger_slot& slot = slots_[mine.tag];
+        if (mine.word.fires_once()) {
             // Partners: who prepares or disarms the tag next.
             ctx.fetch_add(&slot.word, trigger_word::spent_bit, behind_fence, scope::device);
             ctx.fetch_max(&slot.fired, rounds, order::release, scope::device);  // Partners: the acquire loads of it.
             return false;
         }
-        const std::uint32_t threshold = now.threshold();
+        const std::uint32_t threshold = mine.word.threshold();
         // Partners: the adds of those who trigger.
         const trigger_word before{
             ctx.fetch_add(&slot.word, ~std::uint64_t{threshold} + 1, behind_fence, scope::device)};
         ctx.fetch_max(&slot.fired, rounds, Ctx::tagged_order, scope::device);  // Partners: the same.
         if (before.count() - threshold < threshold) return false;
-        open_round(ctx);
+        begin_round(ctx);
         return true;
     }
 
@@ -270,8 +295,7 @@ private:
         next = tag;
     }
 
-    LANEWAY_FN void raise(Ctx& ctx, const trigger_operation& op) {
-        std::uint64_t* const word = address(ctx, op.signal_target().template element<std::uint64_t>(), op.pe());
+    LANEWAY_FN void raise(Ctx& ctx, const trigger_operation& op, std::uint64_t* word) {
         // Behind the fence of close_round.
         if (op.signal_target().op() == memory_op::add) {
             ctx.fetch_add(word, op.signal_value(), Ctx::tagged_order, scope::system);

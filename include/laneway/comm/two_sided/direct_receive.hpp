@@ -33,19 +33,25 @@ public:
         if (looks > 1) ctx.fetch_add(watchers, 1u, order::relaxed, scope::device);
         const std::uint64_t ticket = rings_.next(ctx, source_);
         bool come = false;
-        for (int i = 0; i < looks && !come; ++i) {
-            come = chunk_receiver::label_of(in_.peek(ctx, ticket), ticket).bits != 0;
+        int tries = 0;
+        outcome found = outcome::busy;
+        // Also as long as somebody else has the shard: soon it is free again.
+        for (int i = 0; i < looks && found == outcome::busy; ++i) {
+            come = come || chunk_receiver::label_of(in_.peek(ctx, ticket), ticket).bits != 0;
+            if (come) found = take(ctx, ticket, key, buffer, tries++, got);
         }
-        const bool taken = come && take(ctx, ticket, key, buffer, got);
         if (looks > 1) ctx.fetch_add(watchers, ~0u, order::relaxed, scope::device);
-        return taken;
+        return found == outcome::taken;
     }
 
 private:
-    LANEWAY_FN bool take(Ctx& ctx, std::uint64_t ticket, const match_key& key, const message_buffer& buffer,
-                         message_status& got) const {
+    enum class outcome { taken, busy, for_queues };
+
+    /// `tries`: before this one.
+    LANEWAY_FN outcome take(Ctx& ctx, std::uint64_t ticket, const match_key& key, const message_buffer& buffer,
+                            int tries, message_status& got) const {
         const shard_lock<Ctx> lock(*shard_.state);
-        if (!lock.take(ctx)) return false;
+        if (!(tries == 0 ? lock.take_at_once(ctx) : lock.take(ctx))) return outcome::busy;
         const message_delivery<Ctx> delivery(view_);
         incoming_message message;
         const chunk_label label = is_next(ctx, ticket) ? in_.arrived(ctx, ticket) : chunk_label{};
@@ -63,15 +69,19 @@ private:
             in_.give_back_relaxed(ctx, lane_mask{1}, ticket);
         }
         lock.give_back(ctx, view_, taken ? 1 : 0);
-        return taken;
+        return taken ? outcome::taken : outcome::for_queues;
     }
     /// Whether a receive that is posted now would get the next message of the ring, whatever else stands anywhere. A
     /// place in the queue `asked` that has been drawn counts, also before it is filled: it may be this lane's.
     [[nodiscard]] LANEWAY_FN bool is_next(Ctx& ctx, std::uint64_t ticket) const {
-        const std::uint64_t drawn = ctx.load(shard_.asked.drawn, order::relaxed, scope::device);
-        const std::uint64_t taken = ctx.load(shard_.asked.taken, order::relaxed, scope::device);
-        return rings_.next(ctx, source_) == ticket && drawn == taken && shard_.engine.posted.length() == 0 &&
-               shard_.engine.unexpected.length() == 0 && shard_.state->overtaken == 0;
+        // Where they lie first, then all that they hold, and only then a look at it: each step is one way to memory.
+        const std::uint64_t* const drawn_at = shard_.asked.drawn;
+        const std::uint64_t* const taken_at = shard_.asked.taken;
+        const matching_engine_ref& engine = shard_.engine;
+        const std::uint32_t waiting = engine.posted.length() + engine.unexpected.length() + shard_.state->overtaken;
+        const std::uint64_t drawn = ctx.load(drawn_at, order::relaxed, scope::device);
+        const std::uint64_t taken = ctx.load(taken_at, order::relaxed, scope::device);
+        return (rings_.next(ctx, source_) == ticket) & (drawn == taken) & (waiting == 0);
     }
     /// As a turn would have.
     LANEWAY_FN void count(Ctx& ctx) const {

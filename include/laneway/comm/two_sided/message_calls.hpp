@@ -66,6 +66,7 @@ public:
     LANEWAY_FN status wait(Ctx& ctx, width lanes, const message_request& request, message_status& got) {
         const bool leads = lanes == width::lane || ctx.lane() == 0;
         const bool waits = !request.is_null() && !request.is_finished();
+        if (lanes == width::lane && !waits) return finish(ctx, request, got);
         const auto is_over = [&] { return !waits || pool_.look(ctx, request).is_over(); };
         bool wrong = leads && waits && !mark(ctx, request);
         if (wrong) (void)refuse(ctx, request);
@@ -380,9 +381,7 @@ private:
         if (slot->kind == request_kind::send) got = {slot->key.source, slot->key.tag, slot->bytes, false};
         const bool receives = slot->kind == request_kind::receive || slot->kind == request_kind::matched_receive;
         if (receives && !got.cancelled && slot->form == message_form::in_words) {
-            for (std::uint32_t i = 0; i < slot->length; ++i) {
-                slot->data[i] = static_cast<std::byte>(slot->pieces[i / 8] >> i % 8 * 8);
-            }
+            payload_words::store(slot->pieces, slot->data, slot->length);
         }
         return pool_.give_back(ctx, request) ? status::ok : refuse(ctx, request);
     }

@@ -27,10 +27,8 @@ public:
             if (message.bytes <= short_bytes) take_words(message);
             return true;
         }
-        std::uint64_t words[max_pieces] = {};
-        for (std::uint32_t i = 0; i < max_pieces; ++i) {
-            if (i < label.messages() && !in.load_words(ctx, ticket, i, words[i])) return false;
-        }
+        std::uint64_t words[max_pieces];
+        if (!in.load_words(ctx, ticket, label.messages(), words)) return false;
         message.key.tag = static_cast<std::uint32_t>(words[0] >> 32);
         message.bytes = words[0] & 0xffff'ffff;
         if (message.form == message_form::in_place) {
@@ -157,9 +155,9 @@ public:
     LANEWAY_FN void fence(Ctx& ctx, int pe) const {
         if constexpr (Ctx::tagged_order != order::release) {
             if (pe == ctx.pe()) {
-                ctx.fence(scope::device);
+                ctx.fence(order::release, scope::device);
             } else {
-                ctx.fence(scope::system);
+                ctx.fence(order::release, scope::system);
             }
         }
     }
@@ -176,7 +174,7 @@ public:
         if (mine) {
             const chunk_sender& out = shard.to[slot->key.source];
             // What the sending lane has fenced comes before words that this one stores, without an order of their own.
-            ctx.fence(scope::system);
+            ctx.fence(order::release, scope::system);
             const std::uint32_t kind = kind_of(slot->form, slot->answered != 0);
             if (in_slot) {
                 publish_slot(ctx, out, slot->ticket,

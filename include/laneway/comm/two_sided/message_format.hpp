@@ -47,6 +47,50 @@ struct payload_place {
     }
 };
 
+/// Short payloads as words of 8 bytes. In loops of a fixed length, so that the words stay in registers.
+struct payload_words {
+    /// `payload` may lie in any memory of the lane. Words behind it stay as they are.
+    static LANEWAY_FN void load(std::uint64_t* words, const std::byte* payload, std::uint64_t bytes) {
+        const bool whole = are_whole(payload, bytes);
+        for (std::uint32_t i = 0; i < short_pieces; ++i) {
+            if (8 * i >= bytes) continue;
+            if (whole) {
+                __builtin_memcpy(words + i, __builtin_assume_aligned(payload + 8 * i, 8), 8);
+            } else {
+                words[i] = load_bytes(payload + 8 * i, bytes - 8 * i);
+            }
+        }
+    }
+    static LANEWAY_FN void store(const std::uint64_t* words, std::byte* payload, std::uint64_t bytes) {
+        const bool whole = are_whole(payload, bytes);
+        for (std::uint32_t i = 0; i < short_pieces; ++i) {
+            if (8 * i >= bytes) continue;
+            if (whole) {
+                __builtin_memcpy(__builtin_assume_aligned(payload + 8 * i, 8), words + i, 8);
+            } else {
+                store_bytes(words[i], payload + 8 * i, bytes - 8 * i);
+            }
+        }
+    }
+
+private:
+    /// Whether a payload is whole words, aligned as they are.
+    static LANEWAY_FN bool are_whole(const std::byte* payload, std::uint64_t bytes) {
+        return (reinterpret_cast<std::uintptr_t>(payload) | bytes) % 8 == 0;
+    }
+    // Others byte by byte, out of line: code that a lane skips has to be fetched as well.
+    static LANEWAY_SLOW std::uint64_t load_bytes(const std::byte* from, std::uint64_t left) {
+        std::uint64_t word = 0;
+        for (std::uint64_t i = 0; i < 8 && i < left; ++i) {
+            word |= std::uint64_t{static_cast<std::uint8_t>(from[i])} << i * 8;
+        }
+        return word;
+    }
+    static LANEWAY_SLOW void store_bytes(std::uint64_t word, std::byte* to, std::uint64_t left) {
+        for (std::uint64_t i = 0; i < 8 && i < left; ++i) to[i] = static_cast<std::byte>(word >> i * 8);
+    }
+};
+
 /// The words of a message that is not in a slot.
 struct message_pieces {
     std::uint64_t words[max_pieces] = {};
@@ -56,9 +100,7 @@ struct message_pieces {
     static LANEWAY_FN message_pieces of_short(std::uint32_t tag, const std::byte* payload, std::uint32_t bytes) {
         message_pieces made;
         made.words[0] = std::uint64_t{tag} << 32 | bytes;
-        for (std::uint32_t i = 0; i < short_bytes; ++i) {  // unrolled, so that the words stay in registers
-            if (i < bytes) made.words[1 + i / 8] |= std::uint64_t{static_cast<std::uint8_t>(payload[i])} << i % 8 * 8;
-        }
+        payload_words::load(made.words + 1, payload, bytes);
         made.count = 1 + (bytes + 7) / 8;
         return made;
     }
@@ -102,9 +144,7 @@ struct incoming_message {
     bool synchronous = false;
 
     /// The payload of one that came in words; to any memory of the lane.
-    LANEWAY_FN void copy_words_to(std::byte* to) const {
-        for (std::uint64_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(words[i / 8] >> i % 8 * 8);
-    }
+    LANEWAY_FN void copy_words_to(std::byte* to) const { payload_words::store(words, to, bytes); }
 };
 
 }  // namespace laneway

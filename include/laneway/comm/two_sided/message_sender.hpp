@@ -179,7 +179,8 @@ private:
 
     LANEWAY_FN message_request finish(Ctx& ctx, const message_buffer& buffer, const message& m) {
         tell_order(ctx, m);
-        if (m.form == message_form::in_place) ctx.fence(scope::system);  // words are stored without an order
+        if (m.form == message_form::in_place)
+            ctx.fence(order::release, scope::system);  // words are stored without an order
         const std::uint32_t number = m.request;
         message_request handle = message_request::finished();
         if (number != no_request) handle = pool_.handle(ctx, number);

@@ -123,6 +123,10 @@ public:
         plain::fence(s);
         history_.fence();
     }
+    void fence(order o, scope s) {
+        plain::fence(o, s);
+        history_.fence(o);
+    }
 
     [[nodiscard]] std::uint64_t now_ns() const { return sched_.now_ns(); }
     [[nodiscard]] std::uint64_t deadline_ns() const { return deadline_ns_; }

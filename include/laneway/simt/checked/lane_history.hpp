@@ -48,7 +48,7 @@ public:
 
     // Order.
 
-    void fence() { now().fence(); }
+    void fence(order o = order::acq_rel) { now().fence(o); }
     clock tell() { return now().tell(); }
     void learn(const clock& cause) { now().learn(cause); }
     /// The lane leaves the `number`th barrier of all lanes.

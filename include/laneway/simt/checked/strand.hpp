@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/simt/checked/clock.hpp"
+#include "laneway/simt/order.hpp"
 
 namespace laneway::checked {
 
@@ -44,10 +45,13 @@ public:
         return all;
     }
 
-    void fence() {
-        seen_.join(heard_);
-        heard_ = {};
-        fenced_ = tell();
+    /// Of both halves, or of one.
+    void fence(order o = order::acq_rel) {
+        if (o != order::release) {
+            seen_.join(heard_);
+            heard_ = {};
+        }
+        if (o != order::acquire) fenced_ = tell();
     }
     /// What relaxed stores and messages carry.
     [[nodiscard]] const clock& fenced() const { return fenced_; }

@@ -85,6 +85,14 @@ public:
         std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
     }
+    void fence(order o, [[maybe_unused]] scope s) {
+#if defined(__SANITIZE_THREAD__)
+        (void)o, fence(s);
+#else
+        self().step();
+        std::atomic_thread_fence(to_std(o));
+#endif
+    }
 
 private:
     template <class T, class Wanted>

@@ -26,6 +26,7 @@ public:
     /// Order of stores of tagged words (queue/tagged_words.hpp): relaxed, as a release waits for all stores
     /// before.
     static constexpr order tagged_order = order::relaxed;
+    static constexpr bool fences_to_acquire = true;
     __device__ static int count_lanes(lane_mask mask) { return __popc(mask); }
     __device__ static int first_lane(lane_mask mask) { return __ffs(static_cast<int>(mask)) - 1; }
 
@@ -148,6 +149,21 @@ public:
             case scope::device: return __threadfence();
             default: return __threadfence_system();
         }
+    }
+    /// An acquire empties the multiprocessor's cache and waits for nothing; a release waits until what the lane has
+    /// stored is there, and leaves the cache as it is.
+    __device__ void fence(order o, scope s) {
+        // What is known where the fence stands, so one instruction is left.
+#if __CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 8)
+        if (s != scope::block && (o == order::acquire || o == order::release)) {
+            if (o == order::acquire && s == scope::device) asm volatile("fence.acquire.gpu;" ::: "memory");
+            if (o == order::acquire && s == scope::system) asm volatile("fence.acquire.sys;" ::: "memory");
+            if (o == order::release && s == scope::device) asm volatile("fence.release.gpu;" ::: "memory");
+            if (o == order::release && s == scope::system) asm volatile("fence.release.sys;" ::: "memory");
+            return;
+        }
+#endif
+        fence(s);
     }
 
     /// Whether lanes of other blocks reach it: not a lane's own variables, nor memory of the block.
