@@ -193,6 +193,7 @@ private:
         std::byte* const at = inbox_.answers + place * inbox_.answer_bytes;
         if (given) *reinterpret_cast<Value*>(at + inbox_answer::header_bytes) = given.value;
         auto& state = reinterpret_cast<inbox_answer*>(at)->state;
+        ctx.fence(order::acquire, scope::device);  // the words of the handler's answer have been loaded relaxed
         go_before(ctx, inbox_.answers);
         // Partner: the host's acquire load.
         ctx.store(&state, given ? inbox_answer::given : inbox_answer::refused, order::release, scope::system);
