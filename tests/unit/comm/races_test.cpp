@@ -220,6 +220,7 @@ private:
             use(ctx, *word);
         }
     }
+
     template <class Ctx, class Pointer>
     LANEWAY_FN void count_under_lock(Ctx& ctx, Pointer word, Pointer flag) const {
         for (bool done = false; !done && !stopped(ctx);) {

@@ -13,11 +13,11 @@ public:
 
     /// What those before did to the shard is visible to the lane then.
     [[nodiscard]] LANEWAY_FN bool take(Ctx& ctx) const {
-        // Partner of the exchange: the store in give_back.
         return ctx.load(word_, order::relaxed, scope::device) == 0 && take_at_once(ctx);
     }
     /// The same for who has seen that there is something to do, and so does not ask all the time.
     [[nodiscard]] LANEWAY_FN bool take_at_once(Ctx& ctx) const {
+        // Partner: the store in give_back.
         return ctx.exchange(word_, 1u, order::acquire, scope::device) == 0;
     }
     /// Counts what is `done`, and gives the shard free. Behind all that has been done to it, with a fence of the lane's

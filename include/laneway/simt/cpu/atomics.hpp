@@ -85,9 +85,9 @@ public:
         std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
     }
-    void fence(order o, [[maybe_unused]] scope s) {
+    void fence([[maybe_unused]] order o, [[maybe_unused]] scope s) {
 #if defined(__SANITIZE_THREAD__)
-        (void)o, fence(s);
+        fence(s);
 #else
         self().step();
         std::atomic_thread_fence(to_std(o));

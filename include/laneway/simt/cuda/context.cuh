@@ -153,7 +153,7 @@ public:
     /// An acquire empties the multiprocessor's cache and waits for nothing; a release waits until what the lane has
     /// stored is there, and leaves the cache as it is.
     __device__ void fence(order o, scope s) {
-        // What is known where the fence stands, so one instruction is left.
+        // Order and scope are known where it is called, so one instruction is left.
 #if __CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 8)
         if (s != scope::block && (o == order::acquire || o == order::release)) {
             if (o == order::acquire && s == scope::device) asm volatile("fence.acquire.gpu;" ::: "memory");
