@@ -3,13 +3,16 @@
 //   bench_tasks --devices "cuda:0;cuda:0-3" --tasks 1000000 --json FILE
 // rates: tasks submitted one by one, as batches, and spawned by tasks, with empty bodies and results that are checked.
 // lone: from submit until get returns, one after the other. efficiency: time that the bodies take by themselves, over
-// the time of all workers; for tasks of 1 to 1,000 us, submitted as a batch of the same arguments, as a batch with some
-// for each, and one by one. lanes: the same loop as tasks of a lane, of a warp and of a block: a lone one, and a batch.
+// the time of all workers; for tasks of so many us (--lengths), submitted (--ways) as batches of the same arguments, as
+// batches with some for each, and one by one. lanes: the same loop as tasks of a lane, of a warp and of a block: a lone
+// one, and a batch. descriptors: batches of tasks with arguments of 64 bytes, from so many --threads.
 // --bundle, --bundle-us, --ahead-us and --blocks are the knobs of the pool and, on GPUs, the number of its blocks.
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <exception>
 #include <numeric>
+#include <thread>
 
 #include "bench_support.hpp"
 #include "laneway/runtime.hpp"
@@ -26,6 +29,20 @@ struct next_number {
     template <class Ctx>
     LANEWAY_FN result operator()(Ctx&, const arguments& n) const {
         return n + 1;
+    }
+};
+
+/// Adds up its arguments, 64 bytes.
+struct add_descriptor {
+    struct arguments {
+        std::uint64_t words[8];
+    };
+    using result = std::uint64_t;
+    template <class Ctx>
+    LANEWAY_FN result operator()(Ctx&, const arguments& given) const {
+        result sum = 0;
+        for (const std::uint64_t word : given.words) sum += word;
+        return sum;
     }
 };
 
@@ -85,7 +102,8 @@ double seconds_since(clock_type::time_point start) {
 class measurement {
 public:
     measurement(const bench::arguments& args, const std::string& devices, bench::json_lines& json)
-        : tasks_(args.number("tasks")), runs_(args.number("runs")), devices_(devices), json_(json) {
+        : tasks_(args.number("tasks")), runs_(args.number("runs")), lengths_(args.numbers("lengths", ';', 1, 100'000)),
+          ways_(args.list("ways")), devices_(devices), json_(json) {
         for (const std::string knob : {"bundle", "bundle-us", "ahead-us", "blocks"}) {
             knobs_.emplace_back(knob, args.real(knob));
         }
@@ -104,11 +122,29 @@ public:
             } else if (part == "single") {
                 rate(part, tasks_, [&] { single(pool); });
             } else if (part == "efficiency") {
-                for (const std::uint64_t us : {1u, 10u, 100u, 1000u}) efficiency(pool, us, workers);
+                for (const std::uint64_t us : lengths_) efficiency(pool, us, workers);
             } else {
                 throw usage_error("no part of this benchmark: " + part);
             }
         }
+    }
+
+    /// Batches from several threads.
+    template <class Pool>
+    void descriptors(Pool& pool, std::uint64_t threads) {
+        constexpr std::uint32_t each = 200'000, batches = 50;
+        const std::vector<add_descriptor::arguments> given(each, {{1, 2, 3, 4, 5, 6, 7, 8}});
+        rate("descriptors", threads * batches * each, [&] {
+            std::vector<std::thread> all;
+            for (std::uint64_t t = 0; t < threads; ++t) {
+                all.emplace_back(
+                    [&] { some_open(batches, [&] { return pool.template submit_many<add_descriptor>(given); }); });
+            }
+            for (auto& one : all) one.join();
+            if (pool.template submit_many<add_descriptor>(given).get().back() != 36) {
+                throw device_fault("a batch of descriptors has a wrong result");
+            }
+        });
     }
 
     template <class Pool>
@@ -181,29 +217,50 @@ private:
         tell(name, "billion_terms_per_second", bench::spread_of(samples), {});
     }
 
-    /// Of about 0.2 s of work, but no more tasks than are submitted one by one in some seconds.
+    /// Of 0.1 s of work in 16 batches or more, and one by one of no more tasks than are submitted in some seconds.
     void efficiency(pool_type& pool, std::uint64_t us, std::uint64_t workers) {
-        const std::uint64_t wanted = std::clamp<std::uint64_t>(200'000 / us, 100, 100'000) * workers;
-        const std::uint64_t count = std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(4'000'000, 20 * workers));
-        const double ideal = static_cast<double>(count * us) * 1e-6 / static_cast<double>(workers);
-        const std::vector<std::uint64_t> given(count, us * 1000);
-        for (const std::string how : {"same", "batch", "single"}) {
-            std::vector<double> samples;
-            for (std::uint64_t i = 0; i < runs_; ++i) {
-                const auto start = clock_type::now();
-                if (how == "same") {
-                    pool.submit_many<take_time>(static_cast<std::uint32_t>(count), us * 1000).wait();
-                } else if (how == "batch") {
-                    pool.submit_many<take_time>(given).wait();
-                } else {
-                    std::vector<task_future<void>> all;
-                    for (std::uint64_t k = 0; k < count; ++k) all.push_back(pool.submit<take_time>(us * 1000));
-                    for (auto& one : all) one.wait();
-                }
-                samples.push_back(ideal / seconds_since(start));
+        const std::uint64_t wanted = std::max<std::uint64_t>(100'000 / us, 100) * workers;
+        const std::uint64_t few = std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(4'000'000, 20 * workers));
+        const std::uint64_t ns = us * 1000;
+        const auto each = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted / 16, 4'000'000));
+        const std::uint64_t batches = wanted / each;
+        const std::vector<std::uint64_t> given(each, ns);
+        tell_efficiency("same", us, workers, batches * each,
+                        [&] { some_open(batches, [&] { return pool.submit_many<take_time>(each, ns); }); });
+        tell_efficiency("batch", us, workers, batches * each,
+                        [&] { some_open(batches, [&] { return pool.submit_many<take_time>(given); }); });
+        tell_efficiency("single", us, workers, few, [&] {
+            std::vector<task_future<void>> all;
+            for (std::uint64_t k = 0; k < few; ++k) all.push_back(pool.submit<take_time>(ns));
+            for (auto& one : all) one.wait();
+        });
+    }
+    /// Submits so many batches, of which a few are open at a time, and waits for all.
+    template <class Submit>
+    static void some_open(std::uint64_t batches, const Submit& submit) {
+        constexpr std::size_t most_open = 8;
+        std::deque<decltype(submit())> open;
+        for (std::uint64_t k = 0; k < batches; ++k) {
+            if (open.size() == most_open) {
+                open.front().wait();
+                open.pop_front();
             }
-            tell(how, "efficiency", bench::spread_of(samples), {{"task_us", static_cast<double>(us)}});
+            open.push_back(submit());
         }
+        for (const auto& one : open) one.wait();
+    }
+    template <class Run>
+    void tell_efficiency(const char* how, std::uint64_t us, std::uint64_t workers, std::uint64_t count,
+                         const Run& run) {
+        if (std::find(ways_.begin(), ways_.end(), how) == ways_.end()) return;
+        const double ideal = static_cast<double>(count * us) * 1e-6 / static_cast<double>(workers);
+        std::vector<double> samples;
+        for (std::uint64_t i = 0; i < runs_; ++i) {
+            const auto start = clock_type::now();
+            run();
+            samples.push_back(ideal / seconds_since(start));
+        }
+        tell(how, "efficiency", bench::spread_of(samples), {{"task_us", static_cast<double>(us)}});
     }
 
     void tell(const std::string& name, const std::string& unit, const bench::spread& all,
@@ -222,6 +279,8 @@ private:
 
     std::uint64_t tasks_;
     std::uint64_t runs_;
+    std::vector<std::uint64_t> lengths_;  ///< of tasks, us
+    std::vector<std::string> ways_;
     std::string devices_;
     bench::json_lines& json_;
     std::vector<std::pair<std::string, double>> knobs_;  ///< as given; 0 blocks: those that the GPU has
@@ -240,7 +299,7 @@ void measure(const bench::arguments& args, const std::string& devices, bench::js
     pool_options.batch_bytes = 1 << 30;
     pool_options.spawned_tasks = 1 << 20;  // thousands of workers go down a tree each
     std::vector<std::string> parts = args.list("parts");
-    const bool lanes = std::erase(parts, "lanes") > 0;
+    const bool lanes = std::erase(parts, "lanes") > 0, descriptors = std::erase(parts, "descriptors") > 0;
     measurement measured(args, devices, json);
     if (!parts.empty()) {
         pool_type pool(pool_options, next_number{}, take_time{}, grow{});
@@ -254,6 +313,12 @@ void measure(const bench::arguments& args, const std::string& devices, bench::js
         measured.lanes(pool);
         session.stop();
     }
+    if (descriptors) {
+        task_pool pool(pool_options, add_descriptor{});
+        auto session = rt.start(pool);
+        measured.descriptors(pool, args.number("threads", 1, 256));
+        session.stop();
+    }
 }
 
 }  // namespace
@@ -265,6 +330,9 @@ int main(int argc, char** argv) {
                                      {"tasks", "1000000"},
                                      {"parts", "single;batch;lone;efficiency;spawned"},
                                      {"runs", "3"},
+                                     {"threads", "4"},
+                                     {"lengths", "1;10;100;1000"},
+                                     {"ways", "same;batch;single"},
                                      {"bundle", std::to_string(task_pool_options{}.bundle_tasks)},
                                      {"bundle-us", "20"},
                                      {"ahead-us", "1000"},

@@ -7,18 +7,25 @@
 
 namespace laneway::apps {
 
-/// The lanes of a pool's worker.
+/// The lanes of a pool's worker, or the first `most` of them: the others have numbers behind all work.
 template <class Ctx, class Worker>
 class task_lanes {
 public:
-    LANEWAY_FN task_lanes(Ctx& ctx, const Worker& worker) : ctx_(ctx), worker_(worker) {}
-    [[nodiscard]] LANEWAY_FN std::uint32_t lane() const { return static_cast<std::uint32_t>(worker_.lane()); }
-    [[nodiscard]] LANEWAY_FN std::uint32_t lanes() const { return static_cast<std::uint32_t>(worker_.lanes()); }
+    LANEWAY_FN task_lanes(Ctx& ctx, const Worker& worker, std::uint32_t most)
+        : ctx_(ctx), worker_(worker), lanes_(static_cast<std::uint32_t>(worker.lanes())) {
+        if (most < lanes_) lanes_ = most;
+    }
+    [[nodiscard]] LANEWAY_FN std::uint32_t lane() const {
+        const auto place = static_cast<std::uint32_t>(worker_.lane());
+        return place < lanes_ ? place : ~std::uint32_t{0};
+    }
+    [[nodiscard]] LANEWAY_FN std::uint32_t lanes() const { return lanes_; }
     LANEWAY_FN void sync() const { worker_.sync(ctx_); }
 
 private:
     Ctx& ctx_;
     const Worker& worker_;
+    std::uint32_t lanes_;
 };
 
 /// A warp's task. A universe lies in memory that the host and all PEs share. PEs that reach it slowly have memory of
@@ -34,10 +41,11 @@ struct advance_universe {
 
     std::byte* const* own_memory;  ///< by PE; null where lanes work in the shared memory. Host-visible
     const std::uint32_t* leave;    ///< not 0: tasks end as soon as they can, and their results count for nothing
+    std::uint32_t most_lanes;      ///< of a worker that share a universe
 
     template <class Ctx, class Worker>
     LANEWAY_FN result operator()(Ctx& ctx, const arguments& given, Worker& worker) const {
-        const task_lanes<Ctx, Worker> lanes(ctx, worker);
+        const task_lanes<Ctx, Worker> lanes(ctx, worker, most_lanes);
         md_universe_ref universe = given.universe;
         if (is_leaving(ctx, lanes, universe)) return {};
         std::byte* const own = own_memory[ctx.pe()];

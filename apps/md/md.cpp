@@ -75,10 +75,12 @@ public:
     }
 
     md_result run() {
-        const advance_universe body{own_memory_words(), leave_word()};
+        const std::uint32_t most_lanes = options_.lanes == 0 ? ~std::uint32_t{0} : options_.lanes;
+        const advance_universe body{own_memory_words(), leave_word(), most_lanes};
         md_pool pool(pool_options(), body, advance_large_universe{body});
         auto session = runtime_.start(pool);
         md_result result;
+        result.workers = pool.statistics().workers;
         {
             const leaving at_end{leave_word()};
             note_rungs(result);

@@ -27,6 +27,8 @@ struct md_options {
     std::uint64_t exchange_steps = 0;
     std::uint64_t exchange_seed = 1;  ///< of what is drawn for that
     double spent_seconds = 0;         ///< of the deadline, by whoever prepared the universes
+    /// Of a worker's lanes so many share a universe, at most, and the others do nothing: for studies. 0: all.
+    std::uint32_t lanes = 0;
 };
 
 struct md_result {
@@ -36,6 +38,7 @@ struct md_result {
     std::vector<std::uint32_t> rungs;
     std::uint64_t pairs = 0;     ///< that might have traded their temperatures
     std::uint64_t accepted = 0;  ///< of these, those that have
+    std::uint64_t workers = 0;   ///< of the devices, warps or threads of a CPU device
     run_report report;
 };
 

@@ -1,5 +1,5 @@
 // By one thread, in plain loops: what all styles must give.
-#include "training/network.hpp"
+#include "training/data.hpp"
 
 namespace laneway::apps {
 

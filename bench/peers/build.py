@@ -18,8 +18,11 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PROGRAMS = {
     "nvshmem": ["nvshmem_updates", "nvshmem_round_trip", "nvshmem_messages", "nvshmem_one_sided"],
-    "nccl": ["nccl_updates", "nccl_all_reduce", "nccl_messages", "nccl_window_messages"],
+    "nccl": ["nccl_updates", "nccl_all_reduce", "nccl_training", "nccl_messages", "nccl_window_messages"],
 }
+# What a program is compiled with besides its own file; fused multiply-adds would not round as in apps/training.
+SOURCES = {"nccl_training": [f"apps/training/{name}.cpp" for name in ("by_one", "data", "network_shape")]}
+OPTIONS = {"nccl_training": ["--fmad=false", "-Xcompiler=-ffp-contract=off"]}
 NEEDS = {"nccl_window_messages": "nccl_device.h"}  # headers that older versions lack
 
 
@@ -48,7 +51,9 @@ def build(name: str, folder: Path, nvcc: str, out: Path, arch: str) -> None:
             continue
         command = [nvcc, f"-arch={arch}", "-std=c++20", "-O3", "--expt-relaxed-constexpr"]
         command += [f"-I{path}" for path in (ROOT / "include", ROOT / "apps", ROOT / "bench", folder / "include")]
-        command += [str(HERE / f"{program}.cu"), "-o", str(out / program), *link_options(name, lib)]
+        command += OPTIONS.get(program, [])
+        command += [str(HERE / f"{program}.cu"), *(str(ROOT / source) for source in SOURCES.get(program, []))]
+        command += ["-o", str(out / program), *link_options(name, lib)]
         command += ["-Xlinker", f"-rpath={lib}"]
         if subprocess.run(command).returncode:
             sys.exit(f"build.py: failed: {' '.join(command)}")

@@ -117,34 +117,45 @@ void task_queue::make_ready(task_id id) {
     ready_.push(id, r.priority, devices_for(r));
 }
 
-/// The PE of these kinds that may have most more, in proportion; null: none.
+/// The PE of these kinds that may have most more; null: none. A single task goes where workers have none, in
+/// proportion to their number, else where most may wait.
 task_queue::pe_state* task_queue::roomiest(task_devices among, bool for_range) {
+    const auto is_roomier = [&](const pe_state& a, const pe_state& b) {
+        if (for_range) return a.free_ranges.size() > b.free_ranges.size();
+        const bool a_rests = a.open < a.plan.worker_warps, b_rests = b.open < b.plan.worker_warps;
+        if (a_rests != b_rests) return a_rests;
+        const std::uint64_t a_room = a_rests ? a.plan.worker_warps : a.window;
+        const std::uint64_t b_room = b_rests ? b.plan.worker_warps : b.window;
+        return a.open * b_room < b.open * a_room;
+    };
     pe_state* best = nullptr;
     for (const auto& pe : pes_) {
         if ((pe->kind & among) == task_devices::none) continue;
         if (pe->open >= pe->window || (for_range && pe->free_ranges.empty())) continue;
-        const bool better = best == nullptr || (for_range ? pe->free_ranges.size() > best->free_ranges.size()
-                                                          : std::uint64_t{pe->open} * best->window <
-                                                                std::uint64_t{best->open} * pe->window);
-        if (better) best = pe.get();
+        if (best == nullptr || is_roomier(*pe, *best)) best = pe.get();
     }
     return best;
 }
 
 /// The next range of a batch: so many tasks, of which a warp takes a part at a time. Parts shrink towards the batch's
 /// end, as devices and tasks differ in speed; but none takes less time than it costs to take it, nor more than half of
-/// that which the PE may have tasks ahead.
+/// that which the PE may have tasks ahead. What tasks take is not known until some of the batch are done: then other
+/// batches of their type tell, if they have not changed.
 task_queue::range_size task_queue::next_range(const record& r, const pe_state& pe) const {
-    constexpr std::uint64_t min_ns = 20'000, first_tasks = 8, parts_each = 2;
-    const std::uint64_t left = r.count - r.given, task_ns = r.details->task_ns;
+    constexpr std::uint64_t min_ns = 20'000, first_tasks = 8, guessed_tasks = 64, parts_each = 2;
+    const bool is_guess = r.details->task_ns == 0;
+    const std::uint64_t left = r.count - r.given, task_ns = is_guess ? task_ns_[r.type] : r.details->task_ns;
     const auto max_ns = static_cast<std::uint64_t>(options_.ahead_seconds * 1e9 / 2);
-    const std::uint64_t least = task_ns == 0 ? 1 : std::max<std::uint64_t>(min_ns / task_ns, 1);
-    const std::uint64_t most = task_ns == 0 ? first_tasks : std::max(max_ns / task_ns, least);
+    std::uint64_t most = task_ns == 0 ? first_tasks : max_ns / task_ns;
+    std::uint64_t least = task_ns == 0 ? 1 : std::max<std::uint64_t>(min_ns / task_ns, 1);
+    if (is_guess) least = std::min(least, guessed_tasks);
+    most = std::max(is_guess ? std::min(most, guessed_tasks) : most, least);
     const std::uint64_t copied = r.details->copied - r.given;  // of which all workers have some
     const std::uint64_t workers = workers_on_[static_cast<std::size_t>(devices_for(r))];
     const std::uint64_t share = std::min(left / (2 * parts_each * workers), copied / pe.plan.worker_warps);
     const std::uint64_t part = std::clamp(share, least, most);
-    return {static_cast<std::uint32_t>(std::min(copied, parts_each * part * pe.plan.worker_warps)),
+    const std::uint64_t tasks = std::min(copied, parts_each * part * pe.plan.worker_warps);
+    return {static_cast<std::uint32_t>(std::min<std::uint64_t>(tasks, task_range::most_tasks)),
             static_cast<std::uint32_t>(part)};
 }
 

@@ -94,6 +94,7 @@ void task_queue::hear(pe_state& pe, const task_news& told) {
         const std::uint32_t ns = told.info >> 8;
         std::uint32_t& task_ns = r.details->task_ns;
         task_ns = task_ns == 0 ? ns : (3 * task_ns + ns + 3) / 4;
+        task_ns_[r.type] = task_ns;
         if (r.open > 0) return;
         if (r.now == stage::given) finish(told.record, read_batch(told.record));
     } else {

@@ -18,7 +18,7 @@ std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 }  // namespace
 
 task_queue::task_queue(std::vector<task_shape> shapes, task_nodes_use nodes, const task_pool_options& options)
-    : shapes_(std::move(shapes)), nodes_(nodes), options_(options) {
+    : shapes_(std::move(shapes)), task_ns_(shapes_.size()), nodes_(nodes), options_(options) {
     if (options_.capacity < 1) throw usage_error("capacity: a pool holds one task at least");
     if (options_.bundle_tasks < 1) throw usage_error("bundle_tasks: 1 or more");
     for (const auto& [seconds, name] :
@@ -283,24 +283,27 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
     r.detailed().memory = from;
     r.details->piece = {memory, memory + results_at, reinterpret_cast<std::uint32_t*>(memory + statuses_at), 0, 0};
     (void)enqueue(id, request);
-    copy_arguments(id, arguments);
+    copy_arguments(lock, id, arguments);
     return id;
 }
 
-/// Copies the arguments of a batch to where devices read them, and gives them what has been copied meanwhile.
-void task_queue::copy_arguments(task_id id, const void* arguments) {
+/// Copies the arguments of a batch to where devices read them, without the mutex, and gives them what has been copied
+/// meanwhile. The record stays: its future is not out yet.
+void task_queue::copy_arguments(std::unique_lock<std::mutex>& lock, task_id id, const void* arguments) {
     constexpr std::size_t at_once = 2 << 20;
     record& r = records_[id.record];
     const std::size_t bytes = shapes_[r.type].argument_bytes;
     const auto some = static_cast<std::uint32_t>(std::max<std::size_t>(at_once / bytes, 1));
     auto* const to = const_cast<std::byte*>(r.details->piece.arguments);
-    if (r.same_arguments) std::memcpy(to, arguments, bytes);
-    for (std::uint32_t& n = r.details->copied; n < r.count;) {
-        const std::uint32_t next = r.same_arguments ? r.count : std::min(some, r.count - n);
-        if (!r.same_arguments) {
-            std::memcpy(to + n * bytes, static_cast<const std::byte*>(arguments) + n * bytes, next * bytes);
-        }
-        n += next;
+    const auto* const from = static_cast<const std::byte*>(arguments);
+    const bool same = r.same_arguments;
+    const std::uint32_t count = r.count;
+    for (std::uint32_t n = 0; n < count;) {
+        const std::uint32_t next = same ? count : std::min(some, count - n);
+        lock.unlock();
+        std::memcpy(to + n * bytes, from + n * bytes, (same ? 1 : next) * bytes);
+        lock.lock();
+        r.details->copied = n += next;
         try {
             if (program_ != nullptr) progress();
         } catch (...) {

@@ -54,3 +54,16 @@ def test_dataflow(devices: str) -> None:
     assert done.stdout.splitlines() == [
         f"{wanted[length]:6,} words of {length}{' or more' if length == 30 else ''}" for length in sorted(wanted)
     ]
+
+
+def test_mandelbrot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    words = [sys.executable, str(ROOT / "examples" / "mandelbrot.py")]
+    picture = tmp_path / "rows.png"
+    done = subprocess.run([*words, str(picture), "cpu:2", "90"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    done = subprocess.run([*words, str(picture), "cpu:2", "many"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.startswith("mandelbrot.py: ")
+    assert done.stderr.count("\n") == 1

@@ -437,3 +437,18 @@ def test_text_that_only_the_host_takes(tools: Toolkit) -> None:
             pool.submit(lw.TaskBody(text), 5)
         square = lw.TaskBody("double square(double x) { return x * x; }")
         assert pool.submit(square, 5.0).result() == 25.0, "the pool goes on"
+
+
+@on_gpus
+def test_a_crash_of_the_gpu_is_contained(tools: Toolkit) -> None:
+    """Nothing finished is lost, the task that crashes fails after its second try, and the pool goes on."""
+    crash = lw.TaskBody("int crash(int x) { if (x == 13) *reinterpret_cast<volatile int*>(8) = 1; return x; }")
+    with lw.TaskPool("cuda:0", isolate=True) as pool:
+        finished = [pool.submit(crash, x) for x in range(10)]
+        assert [future.result() for future in finished] == list(range(10))
+        with pytest.raises(lw.TaskWorkerDied):
+            pool.submit(crash, 13).result()
+        assert np.array_equal(
+            pool.submit_many(crash, np.arange(14, 1000, dtype=np.int32)).result(), np.arange(14, 1000)
+        )
+        assert [future.result() for future in finished] == list(range(10))

@@ -1,12 +1,17 @@
-// Time of a free and an allocation of the sub-allocator, beside those of malloc, while so many pieces are live.
+// Time of a free and an allocation of the sub-allocator, beside those of malloc and, where a GPU is there, of CUDA's
+// stream-ordered allocator and cudaMalloc, while so many pieces are live.
 //
 //   bench_sub_allocator --benchmark_repetitions=5 --benchmark_out=FILE --benchmark_out_format=json
 //
 // Each step frees a live piece chosen at random and allocates another one, of a random size up to 4 KiB. A region of
 // the sub-allocator is addresses without memory behind them: the library must not touch it. malloc writes into its
-// pieces' neighbourhood and has memory for them. At the end all pieces that an allocator holds are looked at: they must
-// lie apart.
+// pieces' neighbourhood and has memory for them. CUDA's allocator gives from a pool that keeps all of its memory, in a
+// stream of its own that nobody waits for. At the end all pieces that an allocator holds are looked at: they must lie
+// apart.
 #include <benchmark/benchmark.h>
+#if LANEWAY_HAS_CUDA
+#include <cuda_runtime_api.h>
+#endif
 
 #include <algorithm>
 #include <cstdlib>
@@ -29,6 +34,37 @@ struct by_sub_allocator {
     void deallocate(void* piece) { pieces.deallocate(piece); }
     laneway::sub_allocator pieces{reinterpret_cast<void*>(std::uintptr_t{1} << 60), std::size_t{1} << 30};
 };
+
+#if LANEWAY_HAS_CUDA
+/// Null where a call fails, which the look at all pieces tells.
+struct by_stream {
+    by_stream() {
+        std::uint64_t all = ~std::uint64_t{0};
+        (void)cudaDeviceGetDefaultMemPool(&pool, 0);
+        (void)cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all);
+        (void)cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    }
+    ~by_stream() { (void)cudaStreamDestroy(stream); }
+    by_stream(const by_stream&) = delete;
+    by_stream& operator=(const by_stream&) = delete;
+
+    void* allocate(std::size_t bytes) {
+        void* made = nullptr;
+        return cudaMallocAsync(&made, bytes, stream) == cudaSuccess ? made : nullptr;
+    }
+    void deallocate(void* piece) { (void)cudaFreeAsync(piece, stream); }
+    cudaMemPool_t pool = nullptr;
+    cudaStream_t stream = nullptr;
+};
+
+struct by_driver {
+    void* allocate(std::size_t bytes) {
+        void* made = nullptr;
+        return cudaMalloc(&made, bytes) == cudaSuccess ? made : nullptr;
+    }
+    void deallocate(void* piece) { (void)cudaFree(piece); }
+};
+#endif
 
 struct held_piece {
     char* address = nullptr;
@@ -78,4 +114,16 @@ BENCHMARK(replace_pieces<by_malloc>)->Arg(100)->Arg(10'000)->Arg(100'000);
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+#if LANEWAY_HAS_CUDA
+    int gpus = 0;
+    if (cudaGetDeviceCount(&gpus) == cudaSuccess && gpus > 0) {
+        BENCHMARK(replace_pieces<by_stream>)->Arg(100)->Arg(10'000);
+        BENCHMARK(replace_pieces<by_driver>)->Arg(100);
+    }
+#endif
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+    benchmark::RunSpecifiedBenchmarks();
+    benchmark::Shutdown();
+}

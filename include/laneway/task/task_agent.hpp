@@ -73,12 +73,16 @@ private:
         task_source found;
         if constexpr (any_nodes) {
             const std::uint32_t node = runner_.deques().find(ctx);
-            if (node != 0) found = {kind::node, node - 1};
+            if (node != 0) {
+                found = {kind::node, node - 1};
+                be_idle(ctx, false);
+            }
         }
         if (found.what == kind::none) found = take(ctx);
         if (found.what == kind::none) {
             const task_portion::outcome filled = shared_->portion.fill(ctx, pool_.rings);
             if (filled == task_portion::outcome::filled) found = take(ctx);
+            if (found.what == kind::none) be_idle(ctx, true);
             // One warp of an idle block looks for tasks; if all did they would take each other's time, and the control
             // warp's.
             if (Ctx::warp_lanes == 32 && filled == task_portion::outcome::others) ctx.pause(idle_patience);
@@ -88,8 +92,14 @@ private:
     }
     LANEWAY_FN task_source take(Ctx& ctx) {
         task_source found;
-        if (ctx.lane() == 0) found = shared_->portion.take(ctx);
-        return shuffle_value(ctx, full_warp<Ctx>, found, 0);
+        if (ctx.lane() == 0) found = shared_->portion.take(ctx, is_idle_);
+        found = shuffle_value(ctx, full_warp<Ctx>, found, 0);
+        if (found.what != kind::none) is_idle_ = false;
+        return found;
+    }
+    LANEWAY_FN void be_idle(Ctx& ctx, bool now) {
+        if (is_idle_ != now && ctx.lane() == 0) shared_->portion.count_idle(ctx, now);
+        is_idle_ = now;
     }
 
     /// Takes part in what the team of the block has begun; whether that is a task of another component, for whose turn
@@ -144,7 +154,8 @@ private:
     block_team<Ctx>& team_;
     std::uint32_t number_;
     task_runner<Ctx, Types...> runner_;
-    task_source kept_;  ///< taken, and not begun: another warp of the block led
+    task_source kept_;      ///< taken, and not begun: another warp of the block led
+    bool is_idle_ = false;  ///< counted among the idle warps of the block
 };
 
 }  // namespace laneway

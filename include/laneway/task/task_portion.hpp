@@ -23,18 +23,25 @@ struct task_portion {
     std::uint32_t part;              ///< of these, for a warp
     std::uint32_t filling;           ///< 1 while a warp renews it
     std::uint32_t task_ns;           ///< that a task of a range has lately taken
+    std::uint32_t idle;              ///< warps of the block that have found nothing to do, and look again
 
     LANEWAY_FN void open() { *this = {}; }
 
-    /// Takes a part. One lane.
+    /// Takes a part, for a warp that is counted among the idle ones, or not. One lane.
     template <class Ctx>
-    LANEWAY_FN task_source take(Ctx& ctx) {
+    LANEWAY_FN task_source take(Ctx& ctx, bool is_counted) {
         using kind = task_source::kind;
-        for (;;) {
+        for (bool counts = is_counted;;) {
             // Partner: the release store in fill.
             std::uint64_t seen = ctx.load(&left, order::acquire, scope::block);
             const auto n = static_cast<std::uint32_t>(seen);
-            if (n == 0) return {};
+            if (n == 0) {
+                if (counts != is_counted) count_idle(ctx, true);
+                return {};
+            }
+            // Before it has one: whoever finds the portion empty then does not claim for this warp.
+            if (counts) count_idle(ctx, false);
+            counts = false;
             // As long as the exchange finds what was seen, these belong to it.
             const std::uint32_t behind = ctx.load(&end, order::relaxed, scope::block);
             const std::uint32_t of = ctx.load(&range, order::relaxed, scope::block);
@@ -43,6 +50,12 @@ struct task_portion {
             if (of == 0) return {kind::entry, behind - n, 0, 1};
             return {kind::range, of - 1, behind - n, some};
         }
+    }
+
+    /// Counts a warp among the idle ones, or no more. One lane. Relaxed: it only says how much to claim.
+    template <class Ctx>
+    LANEWAY_FN void count_idle(Ctx& ctx, bool now) {
+        ctx.fetch_add(&idle, now ? 1u : ~0u, order::relaxed, scope::block);
     }
 
     enum class outcome : std::uint32_t { filled, nothing, others };
@@ -61,13 +74,24 @@ struct task_portion {
                              return 0u;
                          }) != 0;
         if (!may) return outcome::others;
-        const claimed_tasks mine = rings.claim(ctx);
+        const claimed_tasks mine = rings.claim(ctx, limit_of(ctx, rings));
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) renew(ctx, mine);
         return mine.count != 0 ? outcome::filled : outcome::nothing;
     }
 
 private:
+    /// As many single tasks as the idle warps will begin at once, so that none waits here while other blocks have idle
+    /// warps; a lone block takes as many as it gets. Of a range a part for each warp of the block: few warps go to the
+    /// words that all blocks share, and parts become short towards its end.
+    template <class Ctx>
+    LANEWAY_FN claim_limit limit_of(Ctx& ctx, const task_rings_ref& rings) {
+        constexpr std::uint32_t max_singles = 32;
+        const std::uint32_t others =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&idle, order::relaxed, scope::block); });
+        const std::uint32_t singles = rings.n_blocks == 1 ? max_singles : others > 1 ? others : 1;
+        return {singles, static_cast<std::uint32_t>(ctx.n_warps())};
+    }
     /// Lane 0.
     template <class Ctx>
     LANEWAY_FN void renew(Ctx& ctx, const claimed_tasks& mine) {

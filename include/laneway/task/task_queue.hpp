@@ -145,7 +145,7 @@ private:
         task_piece piece{};                    ///< of the whole batch
         std::uint32_t copied = 0;              ///< tasks of the batch whose arguments devices can read
         std::uint32_t culprit = 0;             ///< number of the task that has failed in its batch
-        std::uint32_t task_ns = 0;             ///< of a batch: what a task has lately taken; 0: not known
+        std::uint32_t task_ns = 0;             ///< of a batch: the same as task_ns_
         double timeout_seconds = 0;
         std::exception_ptr thrown;  ///< by its body
         std::vector<task_id> followers;
@@ -247,7 +247,7 @@ private:
         std::uint32_t tasks, part;
     };
     [[nodiscard]] range_size next_range(const record& r, const pe_state& pe) const;
-    void copy_arguments(task_id id, const void* arguments);
+    void copy_arguments(std::unique_lock<std::mutex>& lock, task_id id, const void* arguments);
     [[noreturn]] void throw_ending(task_id id);
     [[nodiscard]] std::vector<task_rings_plan> plans_for(const comm_plan& plan, bool for_host) const;
     [[nodiscard]] bool has_pes(const machine& machine, const std::vector<task_rings_plan>& plans) const;
@@ -272,6 +272,7 @@ private:
     }
 
     std::vector<task_shape> shapes_;
+    std::vector<std::uint32_t> task_ns_;  ///< by type: what a task of a batch has lately taken; 0: not known
     task_nodes_use nodes_;
     task_pool_options options_;
     std::size_t argument_bytes_ = 0;  ///< of the longest type

@@ -23,18 +23,26 @@ struct task_range {
     std::uint32_t type;
     std::uint32_t count;
     std::uint32_t open;  ///< tasks that are not done
+    // For warps that claim, perhaps late: when the range for which they have come is done, and another one is here.
+    std::uint64_t claimed;  ///< tasks, and in the upper half the entry
+    std::uint32_t tasks;    ///< as count
+    std::uint32_t part;     ///< as in its piece
+
+    /// Of `tasks`. Claims that come too late add to `claimed` as well, `most_claimed` at most: it stays below 2^32.
+    static constexpr std::uint32_t most_tasks = std::uint32_t{1} << 31;
+    static constexpr std::uint32_t most_claimed = 1 << 20;
 };
 
 /// Words in PE memory.
 struct task_ring_words {
     alignas(destructive_bytes) std::uint64_t known;    ///< entries that have been copied from the host
-    alignas(destructive_bytes) std::uint64_t claimed;  ///< entry, and in the lower half tasks of its range
+    alignas(destructive_bytes) std::uint32_t claimed;  ///< entries of which nothing is left
     alignas(destructive_bytes) std::uint64_t is_open;  ///< whether the control warp copies what comes
     std::uint64_t promised;                            ///< entries that the host had filled at the last command
     struct {
         alignas(destructive_bytes) std::uint64_t announced;  ///< places of news that warps have claimed
     } shards[max_news_shards];
-    task_range ranges[max_task_ranges];
+    alignas(destructive_bytes) task_range ranges[max_task_ranges];
 };
 
 /// What a warp has claimed for its block: entries, or tasks of a range.
@@ -43,6 +51,12 @@ struct claimed_tasks {
     std::uint32_t first = 0;
     std::uint32_t range = 0;  ///< 1 more than its number; 0: single tasks
     std::uint32_t part = 1;   ///< that a warp takes at a time
+};
+
+/// How much a warp may claim for its block: what waits in a block whose warps are all busy waits there for long.
+struct claim_limit {
+    std::uint32_t singles;  ///< tasks
+    std::uint32_t parts;    ///< of a range
 };
 
 struct task_rings_ref {
@@ -108,36 +122,36 @@ struct task_rings_ref {
         return known > promised ? known : promised;
     }
 
-    /// Claims single tasks, a share of those that wait, so that other blocks find some as well; or tasks of a range, a
-    /// part for each warp of the block. The whole warp; all lanes get the same.
+    /// Claims single tasks, a share of those that wait, so that other blocks find some as well; or parts of a range.
+    /// The whole warp; all lanes get the same.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN claimed_tasks claim(Ctx& ctx) const {
-        std::uint64_t at = 0, known = 0;
+    [[nodiscard]] LANEWAY_FN claimed_tasks claim(Ctx& ctx, const claim_limit& limit) const {
+        std::uint32_t entry = 0, known = 0;
         if (ctx.lane() == 0) {
-            at = ctx.load(&words->claimed, order::relaxed, scope::device);
+            entry = ctx.load(&words->claimed, order::relaxed, scope::device);
             // Partner: the release store in copy_some.
-            known = ctx.load(&words->known, order::acquire, scope::device);
+            known = static_cast<std::uint32_t>(ctx.load(&words->known, order::acquire, scope::device));
         }
-        at = ctx.shuffle(full_warp<Ctx>, at, 0);
+        entry = ctx.shuffle(full_warp<Ctx>, entry, 0);
         known = ctx.shuffle(full_warp<Ctx>, known, 0);
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read slots
-        const auto entry = static_cast<std::uint32_t>(at >> 32), done = static_cast<std::uint32_t>(at);
-        const std::uint32_t waiting = static_cast<std::uint32_t>(known) - entry;
+        const std::uint32_t waiting = known - entry;
         if (static_cast<std::int32_t>(waiting) <= 0) return {};  // the later load may have been served first
-        const std::uint32_t count =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).count, order::relaxed, scope::device); });
-        claimed_tasks mine = count != 0 ? tasks_of_range(ctx, entry, done, count)
-                                        : claimed_tasks{singles_from(ctx, entry, waiting), entry};
-        const bool to_end = count == 0 || done + mine.count == count;
-        const std::uint32_t passed = count == 0 ? mine.count : to_end ? 1 : 0;
-        const std::uint64_t next = std::uint64_t{entry + passed} << 32 | (to_end ? 0 : done + mine.count);
+        std::uint32_t count = 0, place = 0;
+        if (ctx.lane() == 0) {
+            count = ctx.load(&slot(entry).count, order::relaxed, scope::device);
+            place = ctx.load(&slot(entry).place, order::relaxed, scope::device);
+        }
+        count = ctx.shuffle(full_warp<Ctx>, count, 0);
+        if (count != 0) {
+            claimed_tasks mine;
+            if (ctx.lane() == 0) mine = tasks_of_range(ctx, entry, place % max_task_ranges, limit.parts);
+            return shuffle_value(ctx, full_warp<Ctx>, mine, 0);
+        }
+        claimed_tasks mine{singles_from(ctx, entry, waiting, limit.singles), entry};
         const bool claimed =
-            once(ctx, full_warp<Ctx>, [&] {
-                std::uint64_t seen = at;
-                return std::uint32_t{ctx.compare_exchange(&words->claimed, seen, next, order::relaxed, scope::device)};
-            }) != 0;
+            once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{pass(ctx, entry, mine.count)}; }) != 0;
         if (!claimed) mine.count = 0;
-        if (claimed && count != 0 && to_end && ctx.lane() == 0) let_go(ctx, entry, order::release);
         return mine;
     }
 
@@ -257,31 +271,62 @@ private:
         ctx.sync(full_warp<Ctx>);
         for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < n; i += Ctx::warp_lanes) {
             const auto entry = static_cast<std::uint32_t>(first + i);
-            const task_slot& from = slot(entry);
-            if (from.count == 0) continue;
-            words->ranges[from.place] = {*reinterpret_cast<const task_piece*>(behind(entry)), from.record, from.type,
-                                         from.count, from.count};
+            if (slot(entry).count != 0) open_range(ctx, entry);
         }
     }
-    /// A part for each warp of the block, of a range of `count` tasks of which `done` have been claimed. The whole
-    /// warp. What is read here belongs to the entry only if nobody else has claimed it meanwhile.
+    /// Nothing is left of so many entries from this one on. False where that is known already. One lane.
     template <class Ctx>
-    LANEWAY_FN claimed_tasks tasks_of_range(Ctx& ctx, std::uint32_t entry, std::uint32_t done,
-                                            std::uint32_t count) const {
-        const std::uint32_t number =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).place, order::relaxed, scope::device); });
-        const std::uint32_t* const said = &words->ranges[number % max_task_ranges].piece.part;
-        const std::uint32_t part =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.load(said, order::relaxed, scope::device); });
-        const std::uint32_t share = part * static_cast<std::uint32_t>(ctx.n_warps()), left = count - done;
-        return {share < left ? share : left, done, number + 1, part};
+    LANEWAY_FN bool pass(Ctx& ctx, std::uint32_t entry, std::uint32_t n) const {
+        return ctx.compare_exchange(&words->claimed, entry, entry + n, order::relaxed, scope::device);
+    }
+    /// Claims parts of the range of an entry, by an addition: of all blocks that come at the same time each gets some.
+    /// The entry's range may be done meanwhile, and another one in its place: then these are tasks of that one. One
+    /// lane.
+    template <class Ctx>
+    LANEWAY_FN claimed_tasks tasks_of_range(Ctx& ctx, std::uint32_t entry, std::uint32_t place,
+                                            std::uint32_t parts) const {
+        task_range& range = words->ranges[place];
+        const std::uint32_t part = ctx.load(&range.part, order::relaxed, scope::device);
+        const std::uint64_t wanted = std::uint64_t{part} * parts;
+        const auto share =
+            static_cast<std::uint32_t>(wanted < task_range::most_claimed ? wanted : task_range::most_claimed);
+        // Partner: the release store in open_range.
+        const std::uint64_t seen = ctx.fetch_add(&range.claimed, std::uint64_t{share}, order::acquire, scope::device);
+        const auto owner = static_cast<std::uint32_t>(seen >> 32), first = static_cast<std::uint32_t>(seen);
+        // Partner: the same. While it is the range of `owner`, this is how many tasks that has.
+        const std::uint32_t tasks = ctx.load(&range.tasks, order::acquire, scope::device);
+        const bool same = ctx.load(&range.claimed, order::relaxed, scope::device) >> 32 == owner;
+        const bool any = same && first < tasks;
+        const bool over = owner != entry || !any || tasks - first <= share;
+        if (over && pass(ctx, entry, 1)) let_go(ctx, entry, order::release);
+        if (!any) return {};
+        return {share < tasks - first ? share : tasks - first, first, place + 1, part};
+    }
+    /// Makes a range of an entry. One lane of the control warp.
+    template <class Ctx>
+    LANEWAY_FN void open_range(Ctx& ctx, std::uint32_t entry) const {
+        const task_slot& from = slot(entry);
+        const task_piece& piece = *reinterpret_cast<const task_piece*>(behind(entry));
+        task_range& range = words->ranges[from.place];
+        const std::uint64_t owner = std::uint64_t{entry} << 32;
+        ctx.store(&range.claimed, owner + task_range::most_tasks, order::relaxed, scope::device);  // nothing is left
+        // Partner: the acquire load in tasks_of_range: who sees it sees that the last range is gone.
+        ctx.store(&range.tasks, from.count, order::release, scope::device);
+        ctx.store(&range.part, piece.part, order::relaxed, scope::device);
+        range.piece = piece;
+        range.record = from.record;
+        range.type = from.type;
+        range.count = range.open = from.count;
+        // Partner: the acquire addition in tasks_of_range.
+        ctx.store(&range.claimed, owner, order::release, scope::device);
     }
     /// How many entries from this one on a warp claims: the single tasks among so many that its block may have. The
     /// whole warp; the first one is a single task.
     template <class Ctx>
-    LANEWAY_FN std::uint32_t singles_from(Ctx& ctx, std::uint32_t entry, std::uint32_t waiting) const {
-        constexpr std::uint32_t lanes = Ctx::warp_lanes, max_singles = 32;
-        const std::uint32_t share = waiting / (2 * n_blocks), most = share < max_singles ? share : max_singles;
+    LANEWAY_FN std::uint32_t singles_from(Ctx& ctx, std::uint32_t entry, std::uint32_t waiting,
+                                          std::uint32_t limit) const {
+        constexpr std::uint32_t lanes = Ctx::warp_lanes;
+        const std::uint32_t share = waiting / (2 * n_blocks), most = share < limit ? share : limit;
         std::uint32_t n = 1;
         while (n < most) {
             const std::uint32_t mine = n + static_cast<std::uint32_t>(ctx.lane());

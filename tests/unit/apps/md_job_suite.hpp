@@ -71,6 +71,17 @@ TEST_P(md_job_test, UniversesTogetherAreThoseOneByOne) {
     }
 }
 
+TEST_P(md_job_test, AnyNumberOfLanesGivesTheSameBits) {
+    const auto universes = many_universes(true);
+    md_options o = chosen(12);
+    const md_result expected = md(universes, o);
+    for (const std::uint32_t lanes : {1u, 3u}) {
+        o.lanes = lanes;
+        const md_result made = md(universes, o);
+        for (std::size_t i = 0; i < universes.size(); ++i) expect_same(made.universes[i], expected.universes[i]);
+    }
+}
+
 /// Whatever the interleaving of the lanes of warps and blocks.
 TEST_P(md_job_test, AnyInterleavingGivesTheSameBits) {
     const std::vector<md_atoms> universes{gas({0, 0, 0}, {6, 7, 8}, 45, 0.95, 51), crystal({7, 7, 6}, 0.8442, 6, 9)};

@@ -158,6 +158,39 @@ TEST_P(task_pool_test, ABatchMayHaveTheSameArgumentsForAll) {
     for (std::uint32_t i = 0; i < 77; ++i) ASSERT_EQ(alone.get()[i] >> 32, 5 + i);
 }
 
+/// Its lane 0 has two pieces of device memory for a while.
+struct keep_pieces {
+    using arguments = std::uint64_t;
+    using result = std::uint64_t;
+    device_memory_ref memory;
+    template <class Ctx>
+    LANEWAY_FN result operator()(Ctx& ctx, const arguments& given) const {
+        if (ctx.lane() != 0) return 0;
+        auto* const piece = static_cast<std::uint64_t*>(memory.allocate(ctx, 8 + given % 7 * 40));
+        auto* const other = static_cast<std::uint64_t*>(memory.allocate(ctx, 24));
+        if (piece == nullptr || other == nullptr) return 0;
+        *piece = given;
+        *other = 1;
+        const std::uint64_t sum = *piece + *other;
+        (void)memory.release(ctx, piece);
+        (void)memory.release(ctx, other);
+        return sum;
+    }
+};
+
+TEST_P(task_pool_test, BodiesAllocateDeviceMemory) {
+    runtime rt(chosen());
+    const auto memory = rt.device_memory({.bytes = 16 << 20});
+    task_pool pool(keep_pieces{memory.ref()});
+    auto session = rt.start(pool);
+    std::vector<std::uint64_t> given(many());
+    std::iota(given.begin(), given.end(), 0);
+    const auto all = pool.submit_many<keep_pieces>(given);
+    for (std::uint64_t i = 0; i < many(); ++i) ASSERT_EQ(all.get()[i], i + 1);
+    session.stop();
+    EXPECT_NO_THROW(memory.refuse_leaks());
+}
+
 TEST_P(task_pool_test, DevicesCanBeHadWhileTasksWait) {
     runtime rt(chosen());
     task_pool pool(square{});

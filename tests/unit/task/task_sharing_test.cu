@@ -1,0 +1,1 @@
+#include "task_sharing_suite.hpp"  // on GPUs
