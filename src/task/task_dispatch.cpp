@@ -117,12 +117,15 @@ void task_queue::make_ready(task_id id) {
     ready_.push(id, r.priority, devices_for(r));
 }
 
-/// The PE of these kinds that may have most more; null: none. A single task goes where workers have none, in
-/// proportion to their number, else where most may wait.
+/// The PE of these kinds that may have most more; null: none. A single task goes where workers have none, and no batch
+/// is, in proportion to their number, else where most may wait.
 task_queue::pe_state* task_queue::roomiest(task_devices among, bool for_range) {
+    const auto has_resting_workers = [](const pe_state& pe) {
+        return pe.open < pe.plan.worker_warps && pe.free_ranges.size() == max_task_ranges;
+    };
     const auto is_roomier = [&](const pe_state& a, const pe_state& b) {
         if (for_range) return a.free_ranges.size() > b.free_ranges.size();
-        const bool a_rests = a.open < a.plan.worker_warps, b_rests = b.open < b.plan.worker_warps;
+        const bool a_rests = has_resting_workers(a), b_rests = has_resting_workers(b);
         if (a_rests != b_rests) return a_rests;
         const std::uint64_t a_room = a_rests ? a.plan.worker_warps : a.window;
         const std::uint64_t b_room = b_rests ? b.plan.worker_warps : b.window;
@@ -148,7 +151,7 @@ task_queue::range_size task_queue::next_range(const record& r, const pe_state& p
     const auto max_ns = static_cast<std::uint64_t>(options_.ahead_seconds * 1e9 / 2);
     std::uint64_t most = task_ns == 0 ? first_tasks : max_ns / task_ns;
     std::uint64_t least = task_ns == 0 ? 1 : std::max<std::uint64_t>(min_ns / task_ns, 1);
-    if (is_guess) least = std::min(least, guessed_tasks);
+    if (is_guess) least = std::min(least, first_tasks);
     most = std::max(is_guess ? std::min(most, guessed_tasks) : most, least);
     const std::uint64_t copied = r.details->copied - r.given;  // of which all workers have some
     const std::uint64_t workers = workers_on_[static_cast<std::size_t>(devices_for(r))];

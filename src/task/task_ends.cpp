@@ -32,10 +32,10 @@ void task_queue::forget(task_id id) noexcept {
     release_if_unused(id.record);
 }
 
-/// Makes the record of a task free that is done, that no device works on, and whose result nobody wants.
+/// Makes the record of a task free that is done, that no device and no thread works on, and whose result nobody wants.
 void task_queue::release_if_unused(std::uint32_t number) {
     const record& r = records_[number];
-    if (r.now == stage::done && r.open == 0 && !r.wanted) release(number);
+    if (r.now == stage::done && r.open == 0 && !r.wanted && !r.copying) release(number);
 }
 
 /// Makes a record free. With the mutex.

@@ -280,6 +280,7 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
     r.is_batch = true;
     r.same_arguments = same;
     r.count = count;
+    r.copying = true;
     r.detailed().memory = from;
     r.details->piece = {memory, memory + results_at, reinterpret_cast<std::uint32_t*>(memory + statuses_at), 0, 0};
     (void)enqueue(id, request);
@@ -288,7 +289,7 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
 }
 
 /// Copies the arguments of a batch to where devices read them, without the mutex, and gives them what has been copied
-/// meanwhile. The record stays: its future is not out yet.
+/// meanwhile. The batch may end at any time, also before it has begun.
 void task_queue::copy_arguments(std::unique_lock<std::mutex>& lock, task_id id, const void* arguments) {
     constexpr std::size_t at_once = 2 << 20;
     record& r = records_[id.record];
@@ -296,20 +297,21 @@ void task_queue::copy_arguments(std::unique_lock<std::mutex>& lock, task_id id, 
     const auto some = static_cast<std::uint32_t>(std::max<std::size_t>(at_once / bytes, 1));
     auto* const to = const_cast<std::byte*>(r.details->piece.arguments);
     const auto* const from = static_cast<const std::byte*>(arguments);
-    const bool same = r.same_arguments;
-    const std::uint32_t count = r.count;
-    for (std::uint32_t n = 0; n < count;) {
-        const std::uint32_t next = same ? count : std::min(some, count - n);
+    for (std::uint32_t& n = r.details->copied; n < r.count && r.now != stage::done;) {
+        const std::uint32_t next = r.same_arguments ? r.count : std::min(some, r.count - n);
+        const std::size_t at = n * bytes, size = (r.same_arguments ? 1 : next) * bytes;
         lock.unlock();
-        std::memcpy(to + n * bytes, from + n * bytes, (same ? 1 : next) * bytes);
+        std::memcpy(to + at, from + at, size);
         lock.lock();
-        r.details->copied = n += next;
+        n += next;
         try {
             if (program_ != nullptr) progress();
         } catch (...) {
             // As in enqueue.
         }
     }
+    r.copying = false;
+    release_if_unused(id.record);
 }
 
 std::uint64_t task_queue::filled() const {

@@ -56,7 +56,10 @@ private:
     static constexpr unsigned idle_patience = 5;
 
     LANEWAY_FN bool run_one(Ctx& ctx) {
-        if (is_called_away(ctx)) return false;
+        if (is_called_away(ctx)) {
+            be_idle(ctx, false);
+            return false;
+        }
         if (kept_.what == kind::none) kept_ = find(ctx);
         if (kept_.what == kind::none || !start(ctx, kept_)) return false;
         kept_ = {};

@@ -160,6 +160,7 @@ private:
         bool wanted = false;  ///< a future exists
         bool is_batch = false;
         bool same_arguments = false;  ///< of a batch
+        bool copying = false;         ///< its arguments, by the thread that submits it: the record stays
         int priority = 0;
         std::uint32_t type = 0;
         std::uint32_t count = 0;  ///< of a batch
@@ -180,7 +181,7 @@ private:
         void begin() {
             end = ending::well;
             wanted = true;
-            is_batch = same_arguments = false;
+            is_batch = same_arguments = copying = false;
             count = given = open = waits_for = status = 0;
         }
     };

@@ -28,9 +28,10 @@ struct task_range {
     std::uint32_t tasks;    ///< as count
     std::uint32_t part;     ///< as in its piece
 
-    /// Of `tasks`. Claims that come too late add to `claimed` as well, `most_claimed` at most: it stays below 2^32.
+    /// Of `tasks`. A claim that comes too late adds to `claimed` as well, `most_claimed` at most: of 32,000 blocks at
+    /// once it would not reach the upper half.
     static constexpr std::uint32_t most_tasks = std::uint32_t{1} << 31;
-    static constexpr std::uint32_t most_claimed = 1 << 20;
+    static constexpr std::uint32_t most_claimed = 1 << 16;
 };
 
 /// Words in PE memory.

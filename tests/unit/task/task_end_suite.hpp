@@ -117,6 +117,42 @@ TEST_P(task_end_test, ATaskMayOutliveItsPoolAndItsFuture) {
     EXPECT_EQ(future.get(), 49);
 }
 
+/// And be forgotten by who hears of all ends, before the call that submits it returns.
+TEST_P(task_end_test, ABatchMayEndWhileItsArgumentsAreCopied) {
+    constexpr std::uint32_t of_squares = 1, count = 2'000'000;
+    runtime rt(chosen());
+    task_pool_options large;
+    large.batch_bytes = 1 << 29;
+    task_pool pool(large, wait_at_gate{}, square{});
+    auto session = rt.start(pool);
+    const gate closed(rt);
+    const auto held = pool.submit<wait_at_gate>(closed.word());
+    while (!pool.feed()->is_given(held.id())) (void)held.is_done();
+    const std::vector<double> given(count, 2.0);
+    std::atomic<bool> is_over = false;
+    std::thread listener([&] {
+        while (!is_over) {
+            for (const ended_task& ended : pool.feed()->take_ended()) pool.feed()->forget(ended.id);
+        }
+    });
+    std::thread canceller([&] {
+        while (!is_over) pool.feed()->cancel_all();
+    });
+    for (int i = 0; i < 10; ++i) {
+        task_request request;
+        request.after = {held.id()};
+        request.companion = std::make_shared<int>(i);
+        (void)pool.feed()->submit_batch(of_squares, given.data(), count, request);
+    }
+    is_over = true;
+    pool.feed()->wake_listener();
+    listener.join();
+    canceller.join();
+    closed.open();
+    EXPECT_EQ(held.get(), 1u);
+    EXPECT_EQ(pool.submit<square>(3.0).get(), 9);
+}
+
 TEST_P(task_end_test, WrongRequestsAreRefusedAndThePoolGoesOn) {
     runtime rt(chosen());
     task_pool pool(square{});
