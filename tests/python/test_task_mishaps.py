@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+import time
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -196,3 +198,26 @@ def test_a_process_without_threads_says_so(monkeypatch: pytest.MonkeyPatch, capf
     with pytest.raises(SystemExit, match="3"):
         worker.serve()
     assert capfd.readouterr().err == "laneway: a pool's process could not start a thread: can't start new thread\n"
+
+
+def test_batches_are_cancelled_while_their_arguments_are_copied() -> None:
+    square = lw.TaskBody("double square(double x) { return x * x; }")
+    given = np.arange(400_000.0)  # more than are copied at once
+    for _ in range(8):
+        pool, batches = lw.TaskPool("cpu:1"), list[Future[Any]]()
+
+        def submit(pool: lw.TaskPool = pool, batches: list[Future[Any]] = batches) -> None:
+            with contextlib.suppress(lw.PoolClosedError):
+                while len(batches) < 1000:
+                    batches.append(pool.submit_many(square, given))
+
+        submitters = [threading.Thread(target=submit) for _ in range(3)]
+        for thread in submitters:
+            thread.start()
+        while len(batches) < 4:
+            time.sleep(0.001)
+        pool.shutdown(cancel_futures=True)
+        for thread in submitters:
+            thread.join()
+        for batch in batches:
+            assert batch.cancelled() or np.array_equal(batch.result(60), given**2)
