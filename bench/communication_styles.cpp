@@ -16,7 +16,7 @@
 #include "laneway/simt/device_list.hpp"
 #include "ping_pong/ping_pong.hpp"
 #include "style_times.hpp"
-#include "training/training.hpp"
+#include "training_arguments.hpp"
 
 namespace {
 
@@ -53,14 +53,7 @@ void measure_training_on(const bench::arguments& args, apps::training_options o,
 }
 
 void measure_training(const bench::arguments& args, bench::json_lines& json) {
-    apps::training_options o;
-    o.widths.clear();
-    for (const std::uint64_t width : args.numbers("widths", ',', 1, 1u << 15)) {
-        o.widths.push_back(static_cast<std::uint32_t>(width));
-    }
-    o.samples = static_cast<std::uint32_t>(args.number("samples", 16, 1u << 20));
-    o.steps = static_cast<std::uint32_t>(args.number("steps", 1, 1u << 20));
-    if (!args.text("rate").empty()) o.rate = static_cast<float>(args.real("rate"));
+    const apps::training_options o = bench::training_options_of(args);
     const apps::training_data data(o);
     const auto one = apps::training_by_one(o, data);
     for (const auto& devices : args.list("devices")) measure_training_on(args, o, data, one, devices, json);

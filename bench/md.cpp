@@ -116,7 +116,8 @@ private:
         std::fflush(stdout);
         json_.write({{"benchmark", "md"}, {"devices", devices_}, {"what", part}},
                     {{"atoms", static_cast<double>(atoms)},
-                     {part, static_cast<double>(n)},
+                     {"n", static_cast<double>(n)},
+                     {"universes", static_cast<double>(universes)},
                      {"steps", static_cast<double>(args_.number("steps"))},
                      {"median_s", s.median},
                      {"least_s", s.least},

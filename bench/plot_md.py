@@ -32,7 +32,7 @@ def number(row: Row, name: str) -> float:
 def draw_lanes(axes: Axes, rows: list[Row]) -> None:
     """Speed-up of one simulation over one lane."""
     for color, atoms in zip(COLORS, sorted({number(row, "atoms") for row in rows}), strict=False):
-        points = sorted((number(row, "lanes"), number(row, "share")) for row in rows if number(row, "atoms") == atoms)
+        points = sorted((number(row, "n"), number(row, "share")) for row in rows if number(row, "atoms") == atoms)
         axes.plot(*zip(*points, strict=True), "o-", color=color, ms=4, label=f"{atoms:.0f} atoms")
     axes.plot([1, 32], [1, 32], "k:", lw=1, label="ideal")
     axes.set_xscale("log", base=2)

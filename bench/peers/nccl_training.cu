@@ -9,6 +9,7 @@
 #include "nccl_process.cuh"
 #include "style_times.hpp"
 #include "training/data.hpp"
+#include "training_arguments.hpp"
 #include "training_kernels.cuh"
 
 namespace {
@@ -260,19 +261,6 @@ void run_pe(bench::team& pes, const bench::arguments& args, const apps::training
     bench::check(ncclCommDestroy(nccl), "end");
 }
 
-/// As in bench_communication_styles.
-apps::training_options options_of(const bench::arguments& args) {
-    apps::training_options made;
-    made.widths.clear();
-    for (const std::uint64_t width : args.numbers("widths", ',', 1, 1u << 15)) {
-        made.widths.push_back(static_cast<std::uint32_t>(width));
-    }
-    made.samples = static_cast<std::uint32_t>(args.number("samples", 16, 1u << 20));
-    made.steps = static_cast<std::uint32_t>(args.number("steps", 1, 1u << 20));
-    if (!args.text("rate").empty()) made.rate = static_cast<float>(args.real("rate"));
-    return made;
-}
-
 std::vector<std::uint64_t> numbers_of_pes(const bench::arguments& args) {
     const auto listed = args.numbers("pes", ';', 1, apps::network_shape::n_shards);
     for (const std::uint64_t pes : listed) {
@@ -296,7 +284,7 @@ int main(int argc, char** argv) {
                                      {"json", ""}});
         (void)args.number("runs", 1, 1000);
         const auto listed = numbers_of_pes(args);
-        const apps::training_options options = options_of(args);
+        const apps::training_options options = bench::training_options_of(args);
         const apps::training_data data(options);
         const auto one = apps::training_by_one(options, data);
         for (const std::uint64_t pes : listed) {

@@ -214,8 +214,10 @@ def test_batches_are_cancelled_while_their_arguments_are_copied() -> None:
         submitters = [threading.Thread(target=submit) for _ in range(3)]
         for thread in submitters:
             thread.start()
+        end = time.monotonic() + 60
         while len(batches) < 4:
-            time.sleep(0.001)
+            assert time.monotonic() < end
+            time.sleep(0.001)  # between two looks
         pool.shutdown(cancel_futures=True)
         for thread in submitters:
             thread.join()

@@ -7,7 +7,6 @@
 // until it is refused: so many launches does the device allow while one kernel stays.
 #include <atomic>
 #include <exception>
-#include <thread>
 
 #include "bench_support.hpp"
 #include "laneway/simt/cuda/check.hpp"
@@ -18,7 +17,7 @@ using namespace laneway;
 using cuda_backend::check;
 using word = unsigned long long;
 
-/// A graph may not be launched again before it has ended, so its successors take turns.
+/// A graph may not be launched again before it has ended, so several take turns.
 constexpr int n_graphs = 8;
 constexpr word patience_ns = 1'000'000'000;
 

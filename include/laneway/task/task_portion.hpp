@@ -74,23 +74,22 @@ struct task_portion {
                              return 0u;
                          }) != 0;
         if (!may) return outcome::others;
-        const claimed_tasks mine = rings.claim(ctx, limit_of(ctx, rings));
+        const claimed_tasks mine = rings.claim(ctx, most_singles(ctx, rings));
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) renew(ctx, mine);
         return mine.count != 0 ? outcome::filled : outcome::nothing;
     }
 
 private:
-    /// As many single tasks as the idle warps will begin at once, so that none waits here while other blocks have idle
-    /// warps; a lone block takes as many as it gets. Of a range a part for each warp of the block: few warps go to the
-    /// words that all blocks share, and parts become short towards its end.
+    /// How many single tasks to claim: as many as the idle warps will begin at once, so that none waits here while
+    /// other blocks have idle warps. A lone block takes as many as it gets. All lanes get the same.
     template <class Ctx>
-    LANEWAY_FN claim_limit limit_of(Ctx& ctx, const task_rings_ref& rings) {
+    LANEWAY_FN std::uint32_t most_singles(Ctx& ctx, const task_rings_ref& rings) {
         constexpr std::uint32_t max_singles = 32;
-        const std::uint32_t others =
+        if (rings.n_blocks == 1) return max_singles;
+        const std::uint32_t counted =
             once(ctx, full_warp<Ctx>, [&] { return ctx.load(&idle, order::relaxed, scope::block); });
-        const std::uint32_t singles = rings.n_blocks == 1 ? max_singles : others > 1 ? others : 1;
-        return {singles, static_cast<std::uint32_t>(ctx.n_warps())};
+        return counted > 1 ? counted : 1;
     }
     /// Lane 0.
     template <class Ctx>

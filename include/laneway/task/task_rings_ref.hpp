@@ -54,12 +54,6 @@ struct claimed_tasks {
     std::uint32_t part = 1;   ///< that a warp takes at a time
 };
 
-/// How much a warp may claim for its block: what waits in a block whose warps are all busy waits there for long.
-struct claim_limit {
-    std::uint32_t singles;  ///< tasks
-    std::uint32_t parts;    ///< of a range
-};
-
 struct task_rings_ref {
     const std::uint64_t* entries = nullptr;  ///< host-visible: tagged words of entries
     const std::byte* tails = nullptr;        ///< host-visible: what of them is not in tagged words
@@ -123,10 +117,10 @@ struct task_rings_ref {
         return known > promised ? known : promised;
     }
 
-    /// Claims single tasks, a share of those that wait, so that other blocks find some as well; or parts of a range.
-    /// The whole warp; all lanes get the same.
+    /// Claims single tasks, a share of those that wait, so that other blocks find some as well, and `most_singles` at
+    /// most; or tasks of a range, a part for each warp of the block. The whole warp; all lanes get the same.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN claimed_tasks claim(Ctx& ctx, const claim_limit& limit) const {
+    [[nodiscard]] LANEWAY_FN claimed_tasks claim(Ctx& ctx, std::uint32_t most_singles) const {
         std::uint32_t entry = 0, known = 0;
         if (ctx.lane() == 0) {
             entry = ctx.load(&words->claimed, order::relaxed, scope::device);
@@ -146,10 +140,10 @@ struct task_rings_ref {
         count = ctx.shuffle(full_warp<Ctx>, count, 0);
         if (count != 0) {
             claimed_tasks mine;
-            if (ctx.lane() == 0) mine = tasks_of_range(ctx, entry, place % max_task_ranges, limit.parts);
+            if (ctx.lane() == 0) mine = tasks_of_range(ctx, entry, place % max_task_ranges);
             return shuffle_value(ctx, full_warp<Ctx>, mine, 0);
         }
-        claimed_tasks mine{singles_from(ctx, entry, waiting, limit.singles), entry};
+        claimed_tasks mine{singles_from(ctx, entry, waiting, most_singles), entry};
         const bool claimed =
             once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{pass(ctx, entry, mine.count)}; }) != 0;
         if (!claimed) mine.count = 0;
@@ -284,11 +278,10 @@ private:
     /// The entry's range may be done meanwhile, and another one in its place: then these are tasks of that one. One
     /// lane.
     template <class Ctx>
-    LANEWAY_FN claimed_tasks tasks_of_range(Ctx& ctx, std::uint32_t entry, std::uint32_t place,
-                                            std::uint32_t parts) const {
+    LANEWAY_FN claimed_tasks tasks_of_range(Ctx& ctx, std::uint32_t entry, std::uint32_t place) const {
         task_range& range = words->ranges[place];
         const std::uint32_t part = ctx.load(&range.part, order::relaxed, scope::device);
-        const std::uint64_t wanted = std::uint64_t{part} * parts;
+        const std::uint64_t wanted = std::uint64_t{part} * static_cast<std::uint32_t>(ctx.n_warps());
         const auto share =
             static_cast<std::uint32_t>(wanted < task_range::most_claimed ? wanted : task_range::most_claimed);
         // Partner: the release store in open_range.

@@ -117,7 +117,7 @@ TEST_P(task_end_test, ATaskMayOutliveItsPoolAndItsFuture) {
     EXPECT_EQ(future.get(), 49);
 }
 
-/// And be forgotten by who hears of all ends, before the call that submits it returns.
+/// And may be forgotten by who hears of all ends, before the call that submits it returns.
 TEST_P(task_end_test, ABatchMayEndWhileItsArgumentsAreCopied) {
     constexpr std::uint32_t of_squares = 1, count = 2'000'000;
     runtime rt(chosen());

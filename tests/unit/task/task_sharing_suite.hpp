@@ -9,14 +9,12 @@
 namespace laneway::test {
 namespace {
 
-/// Words that tasks write and the host reads, of two kinds: a gate that the host opens, and a mark of each task.
+/// A word for each task, in which the host sees that it has begun.
 class marks {
 public:
     marks(runtime& rt, std::size_t count)
-        : bytes_(allocate_host_visible(rt.machine().device(0), (count + 1) * sizeof(std::uint32_t))), count_(count) {}
+        : bytes_(allocate_host_visible(rt.machine().device(0), count * sizeof(std::uint32_t))), count_(count) {}
     [[nodiscard]] std::uint32_t* words() const { return reinterpret_cast<std::uint32_t*>(bytes_.get()); }
-    void open() const { std::atomic_ref(words()[count_]).store(1, std::memory_order_release); }
-    [[nodiscard]] const std::uint32_t* gate() const { return words() + count_; }
     /// Waits until so many tasks have made theirs, for some seconds at most. How many have.
     [[nodiscard]] std::size_t wait(std::size_t wanted) const {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -37,7 +35,7 @@ private:
 
 struct marked_task {
     std::uint32_t* mark;
-    const std::uint32_t* gate;
+    const std::uint32_t* gate;  ///< as of wait_at_gate
 };
 
 /// Makes its mark, and waits until the host opens the gate, on PEs below `slow_pes`.
@@ -49,11 +47,7 @@ struct mark_and_wait {
     template <class Ctx>
     LANEWAY_FN result operator()(Ctx& ctx, const arguments& given) const {
         if (ctx.lane() == 0) ctx.store(given.mark, 1u, order::relaxed, scope::system);
-        bounded_spin spin;
-        while (ctx.pe() < slow_pes && ctx.load(given.gate, order::acquire, scope::system) == 0) {
-            if (spin.next(ctx, {}) != status::ok) break;
-        }
-        return 1;
+        return ctx.pe() < slow_pes ? wait_at_gate{}(ctx, given.gate) : 1;
     }
 };
 
@@ -69,12 +63,13 @@ TEST_P(task_sharing_test, AsManyTasksAsWorkersRunAtOnce) {
     const auto workers = static_cast<std::size_t>(pool.statistics().workers);
     for (int round = 0; round < 5; ++round) {
         const marks all(rt, workers);
+        const gate closed(rt);
         std::vector<task_future<std::uint32_t>> futures;
         for (std::size_t i = 0; i < workers; ++i) {
-            futures.push_back(pool.submit<mark_and_wait>({all.words() + i, all.gate()}));
+            futures.push_back(pool.submit<mark_and_wait>({all.words() + i, closed.word()}));
         }
         EXPECT_EQ(all.wait(workers), workers) << "that run, of as many as there are workers";
-        all.open();
+        closed.open();
         for (const auto& future : futures) EXPECT_EQ(future.get(), 1u);
     }
 }
@@ -86,12 +81,13 @@ TEST_P(task_sharing_test, ASlowDeviceDoesNotHoldTheOthers) {
     auto session = rt.start(pool);
     const std::size_t count = 16 * static_cast<std::size_t>(pool.statistics().workers);
     const marks all(rt, count);
+    const gate closed(rt);
     std::vector<task_future<std::uint32_t>> futures;
     for (std::size_t i = 0; i < count; ++i) {
-        futures.push_back(pool.submit<mark_and_wait>({all.words() + i, all.gate()}));
+        futures.push_back(pool.submit<mark_and_wait>({all.words() + i, closed.word()}));
     }
     EXPECT_GT(all.wait(count * 3 / 4), count / 2) << "while those on PE 0 do not end";
-    all.open();
+    closed.open();
     for (const auto& future : futures) EXPECT_EQ(future.get(), 1u);
     EXPECT_LT(pool.statistics().entries[0], count / 2) << "that it was given";
 }
