@@ -1,13 +1,15 @@
-// The patterns of the study by two-sided messages: buffers, order and flow are the communicator's.
+// The patterns of the study by two-sided messages: buffers, order and flow are the communicator's. Where messages may
+// overtake each other, tags tell them apart.
 #pragma once
 
 #include "messaging/message_area.hpp"
 
 namespace laneway::apps {
 
-/// The body: every lane of every PE. A group's messages have its number as their tag.
+/// The body: every lane of every PE. A group's messages have its number as their tag; unordered ones the round as well.
 struct by_two_sided {
     message_area area;
+    bool is_unordered = false;
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
@@ -27,24 +29,24 @@ private:
     using requests = message_request[messaging_options::max_window];
 
     template <class Ctx>
-    static LANEWAY_FN std::int64_t tag_of(const message_group<Ctx>& group) {
-        return static_cast<std::int64_t>(group.number());
+    [[nodiscard]] LANEWAY_FN std::int64_t tag_of(const message_group<Ctx>& group, std::uint64_t round) const {
+        return static_cast<std::int64_t>((is_unordered ? round * area.groups : 0) + group.number());
     }
 
     template <class Ctx, class World>
     LANEWAY_FN void ping_pong(Ctx& ctx, World& world, message_group<Ctx>& group) const {
         const int last = ctx.n_pes() - 1, other = last - ctx.pe();
         if (ctx.pe() != 0 && ctx.pe() != last) return;
-        const std::int64_t tag = tag_of(group);
         const auto buffer = area.buffer(other, group.number(), ctx.n_pes(), 0);
-        const auto send = [&](symmetric_ptr<std::uint64_t> from) {
+        const auto send = [&](symmetric_ptr<std::uint64_t> from, std::int64_t tag) {
             return world.send(ctx, from, area.words, other, tag, area.lanes) == status::ok;
         };
         for (std::uint64_t round = 0; round <= area.rounds; ++round) {
+            const std::int64_t tag = tag_of(group, round);
             const std::uint64_t start = ctx.now_ns();
-            if (ctx.pe() == 0 && !send(area.to_send(group.number(), round))) return;
+            if (ctx.pe() == 0 && !send(area.to_send(group.number(), round), tag)) return;
             if (world.recv(ctx, buffer, area.words, other, tag, nullptr, area.lanes) != status::ok) return;
-            if (ctx.pe() == last && !send(buffer)) return;
+            if (ctx.pe() == last && !send(buffer, tag)) return;
             group.note(round, ctx.now_ns() - start);
             if (ctx.pe() != 0) continue;
             group.check(buffer, 0, round);
@@ -63,7 +65,7 @@ private:
             if (world.wait(ctx, mine, nullptr, area.lanes) != status::ok) return;
             const auto from = area.to_send(group.number(), round);
             const status begun =
-                world.isend(ctx, from, area.words, area.receiver(ctx.n_pes()), tag_of(group), mine, area.lanes);
+                world.isend(ctx, from, area.words, area.receiver(ctx.n_pes()), tag_of(group, round), mine, area.lanes);
             if (begun != status::ok) return;
         }
         (void)world.wait_all(ctx, sent, window, nullptr, area.lanes);  // what fails ends the run
@@ -80,7 +82,7 @@ private:
         requests asked;
         const auto receive = [&](std::uint64_t i) {
             const auto buffer = area.buffer(0, group.number(), ctx.n_pes(), i);
-            return world.irecv(ctx, buffer, area.words, from_all ? any_source : 0u, tag_of(group),
+            return world.irecv(ctx, buffer, area.words, from_all ? any_source : 0u, tag_of(group, i),
                                asked[i % area.window], area.lanes) == status::ok;
         };
         for (std::uint64_t i = 0; i < area.window && i < all; ++i) {
@@ -100,8 +102,8 @@ private:
     template <class Ctx, class World>
     LANEWAY_FN void all_to_all(Ctx& ctx, World& world, message_group<Ctx>& group) const {
         const int n = ctx.n_pes();
-        const std::int64_t tag = tag_of(group);
         for (std::uint64_t round = 0; round <= area.rounds; ++round) {
+            const std::int64_t tag = tag_of(group, round);
             for (int step = 1; step < n; ++step) {
                 const int to = (ctx.pe() + step) % n, source = (ctx.pe() + n - step) % n;
                 const auto buffer = area.buffer(source, group.number(), n, round);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t max_memory = std::uint64_t{8} << 30;    ///< of a device, for messages
 constexpr std::uint64_t max_requests = std::uint64_t{1} << 20;  ///< of a communicator
+constexpr std::uint64_t max_ring_slots = 4096;                  ///< of 1 KiB, from each PE to each other one
 
 using words_array = symmetric_array<std::uint64_t>;
 
@@ -28,6 +29,9 @@ void check(const messaging_options& o, const runtime& rt) {
     if (o.rounds == 0 || o.rounds > messaging_options::max_rounds) {
         refuse("rounds: from 1 to " + std::to_string(messaging_options::max_rounds) + ", not " +
                std::to_string(o.rounds));
+    }
+    if (o.model == message_model::unordered && o.pattern == message_pattern::n_to_1) {
+        refuse("models: unordered messages are received from one source, those of n-to-1 from any");
     }
     if (o.window == 0 || o.window > messaging_options::max_window) {
         refuse("window: from 1 to " + std::to_string(messaging_options::max_window) + " buffers, not " +
@@ -51,9 +55,11 @@ communicator_options communicator_for(const messaging_options& o, std::uint64_t 
     }
     communicator_options made;
     made.requests = static_cast<std::uint32_t>(at_once);
+    made.ring_slots = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::bit_ceil(groups), 64, max_ring_slots));
     if (o.pattern == message_pattern::n_to_1) return made;
     made.engines = o.engines;
-    made.rules.no_any_source = made.rules.no_any_tag = o.engines > 1;
+    made.rules.allow_overtaking = o.model == message_model::unordered;
+    made.rules.no_any_source = made.rules.no_any_tag = o.engines > 1 || made.rules.allow_overtaking;
     if (o.pattern != message_pattern::all_to_all) return made;
     made.unexpected = static_cast<std::uint32_t>(std::min(1024 + 2 * early / o.engines, max_requests));
     if (o.bytes <= made.eager_bytes) made.unexpected_bytes += 2 * early * std::bit_ceil(o.bytes);
@@ -112,6 +118,7 @@ messaging_result read(const message_memory& memory, const message_area& area, in
     }
     messaging_result result;
     result.groups = area.groups;
+    result.rounds = area.rounds;
     const int receives = area.pattern == message_pattern::stream ? n_pes - 1 : 0;
     const std::vector<std::uint64_t> times = memory.times.copy_out(receives);
     if (area.pattern == message_pattern::ping_pong) {
@@ -172,7 +179,7 @@ messaging_result measure_with(const messaging_options& o, options job, Body body
         area.window = window_of(o);
         counted = count_groups(rt, body, component_for(rt, 1));
         area.groups = o.groups == 0 ? counted.available : std::min(o.groups, counted.available);
-        area.rounds = o.rounds;
+        area.rounds = timed_rounds(o, area.groups);
         limit_memory(area, message_memory::pes(rt));
         job.buffer_bytes += held_bytes_of(component_for(rt, area.groups), 0);
     }
@@ -197,7 +204,8 @@ message_model parse_message_model(const std::string& name) {
     if (name == "put") return message_model::put;
     if (name == "get") return message_model::get;
     if (name == "two-sided") return message_model::two_sided;
-    throw usage_error("models: store, load, put, get or two-sided, not " + name);
+    if (name == "unordered") return message_model::unordered;
+    throw usage_error("models: store, load, put, get, two-sided or unordered, not " + name);
 }
 
 message_pattern parse_message_pattern(const std::string& name) {
@@ -215,18 +223,25 @@ width parse_width(const std::string& name) {
     throw usage_error("width: lane, warp or block, not " + name);
 }
 
+std::uint64_t timed_rounds(const messaging_options& o, std::uint64_t groups) {
+    if (groups == 1) return o.rounds;
+    return std::min(o.rounds, std::max(messaging_options::max_messages / groups, messaging_options::least_rounds));
+}
+
 messaging_result measure_messaging(const messaging_options& options) {
     auto job = options.job;
     job.path = path::direct;  // aggregated operations have no order, and a signal would not tell of the words before it
-    if (options.model == message_model::two_sided) {
-        return measure_with(options, job, by_two_sided{}, [&](runtime& rt, std::uint64_t groups) {
+    if (options.model == message_model::two_sided || options.model == message_model::unordered) {
+        by_two_sided body{};
+        body.is_unordered = options.model == message_model::unordered;
+        return measure_with(options, job, body, [&](runtime& rt, std::uint64_t groups) {
             return rt.communicator(communicator_for(options, groups, message_memory::pes(rt)));
         });
     }
     by_one_sided body{};
     body.model = options.model;
     return measure_with(options, job, body, [](runtime& rt, std::uint64_t) {
-        refuse_apart(rt.machine(), "models: all but two-sided want memory that all devices reach");
+        refuse_apart(rt.machine(), "models: all but two-sided and unordered want memory that all devices reach");
         return rt.one_sided();
     });
 }

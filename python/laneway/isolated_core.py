@@ -85,6 +85,8 @@ class IsolatedCore:
         self._failure: Error | None = None
         self._is_failure_known = False
         self._over = threading.Event()
+        self._crash: str | None = None
+        """Why the process is about to end, where it has said so."""
         self._heard = time.monotonic()
         self._asked: float | None = None
         """When the process was asked for a sign of life."""
@@ -448,6 +450,9 @@ class IsolatedCore:
             self._entries, self._bundles = entries, bundles
             self._end(done, failed, cancelled)
 
+    def _on_crashed(self, why: str) -> None:
+        self._crash = why
+
     def _on_over(self, failure: Error | None) -> None:
         """The session has ended, and the process is about to, once it has told of all tasks."""
         with self._lock:
@@ -540,6 +545,8 @@ class IsolatedCore:
             while is_stuck:
                 self._hear(process)
         process.channel.close()
+        if self._crash is not None:
+            how, self._crash = f"{how} ({self._crash})", None
         return f"{how}, as it did not answer for {self._job.timeout:g} s" if is_stuck else how
 
     def _sort_out(self, process: WorkerProcess, how: str) -> None:

@@ -14,13 +14,13 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from laneway import _core
 from laneway.arguments import job_options
 from laneway.body_library import load_content
 from laneway.channel import Channel
-from laneway.errors import Error, PoolFullError
+from laneway.errors import CudaError, Error, PoolFullError
 from laneway.task_future import after_failure
 from laneway.task_kinds import is_body
 
@@ -239,6 +239,8 @@ class PoolWorker:
         while True:
             try:
                 is_quiet = not self._tell()
+            except CudaError as error:
+                self._crash(error)
             except Error as error:
                 self._finish(error)
             with self._lock:
@@ -266,6 +268,11 @@ class PoolWorker:
                 self._tickets.pop(number, None)
         self._send(("ended", done, failed, cancelled, *self._progress()))
         return True
+
+    def _crash(self, error: CudaError) -> NoReturn:
+        """A GPU does nothing more for a process in which a kernel has crashed. Unlike `_finish`, the pool goes on."""
+        self._send(("crashed", str(error)))
+        os._exit(3)
 
     def _finish(self, failure: Error | None) -> None:
         """Close the devices, tell what that has ended, and end the process."""

@@ -17,6 +17,7 @@ void register_messaging(nb::module_& module) {
         .def_ro("round_trip_ns", &messaging_result::round_trip_ns)
         .def_ro("groups", &messaging_result::groups)
         .def_ro("available", &messaging_result::available)
+        .def_ro("rounds", &messaging_result::rounds)
         .def_ro("messages", &messaging_result::messages)
         .def_ro("seconds", &messaging_result::seconds);
     module.def(

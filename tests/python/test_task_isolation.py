@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable
 
 import laneway as lw
 import numpy as np
 import pytest
 from gates import COUNT, WORD, Gate, Word
-from laneway import isolated_core
+from laneway import isolated_core, pool_worker
 
 HELD = f"""{WORD}
 std::uint32_t held(std::uint64_t started, std::uint64_t gate) {{
@@ -314,3 +315,38 @@ def test_an_interrupt_ends_the_process_of_a_body_that_never_returns() -> None:
     assert not lives(worker)
     with pytest.raises(lw.TaskError, match="the pool was ended before the task was done"):
         future.result(0)
+
+
+class CrashedCore:
+    """Of a process in which a kernel has crashed."""
+
+    def take_ended(self) -> None:
+        raise lw.CudaError("running a kernel on cuda:0: an illegal memory access was encountered")
+
+
+def test_a_process_whose_gpu_has_crashed_says_so_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ended(BaseException):
+        pass
+
+    def end(status: int) -> None:
+        raise Ended(status)
+
+    sent: list[tuple[Any, ...]] = []
+    monkeypatch.setattr("laneway.pool_worker.os._exit", end)
+    worker = pool_worker.PoolWorker(CrashedCore(), 0, SimpleNamespace(send=sent.append))  # type: ignore[arg-type]
+    with pytest.raises(Ended):
+        worker._listen()
+    assert sent == [("crashed", "running a kernel on cuda:0: an illegal memory access was encountered")]
+
+
+def test_what_a_process_says_as_it_crashes_is_told(pool: lw.TaskPool) -> None:
+    core: Any = pool._keeper.core
+    started, gate = Word(), Word()
+    future = pool.submit(lw.TaskBody(HELD), started.place, gate.place)
+    for tries in range(isolated_core.TRIES):
+        wait_for(lambda tries=tries: started.value == tries + 1)
+        core._on_crashed("an illegal memory access")
+        kill(pool)
+    with pytest.raises(lw.TaskWorkerDied, match=r"ended by SIGKILL \(an illegal memory access\) while it had"):
+        future.result(60)
+    assert core._crash is None

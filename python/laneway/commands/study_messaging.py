@@ -21,7 +21,9 @@ from laneway.terminal import show
 
 def messaging(
     models: list[str] = typer.Option(
-        list(MODELS), help="store, load, put, get or two-sided; may be given several times.", show_default="all"
+        list(MODELS),
+        help="store, load, put, get, two-sided or unordered; may be given several times.",
+        show_default="all",
     ),
     patterns: list[str] = typer.Option(
         list(PATTERNS),
@@ -38,9 +40,9 @@ def messaging(
     ),
     width: str = typer.Option("warp", help="Which lanes share a message, but for rate: lane, warp or block."),
     groups: int = typer.Option(1, help="Lanes, warps or blocks of each device with messages of their own; 0: all."),
-    rounds: int = typer.Option(1000, help="Of messages up to 16 KiB; of longer ones fewer."),
+    rounds: int = typer.Option(1000, help="Of messages up to 16 KiB; of longer ones, and of many groups, fewer."),
     window: int = typer.Option(4, help="Buffers for each sender in rate, stream and n-to-1: 1 to 16."),
-    engines: int = typer.Option(1, help="That match two-sided messages, but for n-to-1: a power of two."),
+    engines: int = typer.Option(1, help="That match messages with tags, but for n-to-1: a power of two."),
     devices: str = typer.Option(
         "", help="cuda:0-1, cuda, cpu:2 or others; two at least.", show_default="every GPU, else every core"
     ),

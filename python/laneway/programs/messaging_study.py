@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Callable
@@ -12,9 +13,9 @@ from laneway import _core
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 
-MODELS = ("store", "load", "put", "get", "two-sided")
+MODELS = ("store", "load", "put", "get", "two-sided", "unordered")
 """Plain stores into the receiver's memory, or loads from the sender's, with a flag; one-sided operations with a signal;
-send and receive with a tag."""
+send and receive with a tag, in MPI's order, and where messages may overtake each other."""
 PATTERNS = ("ping-pong", "rate", "stream", "n-to-1", "all-to-all")
 """Device 0 and the last there and back; device 0 to the last, by the number of lanes; the same by size; all others to
 device 0; every device with each other one."""
@@ -27,6 +28,8 @@ LANES = (1, 32, 1024, 0)
 RATE_BYTES = 8
 """Of a message in the pattern "rate"."""
 
+UNOFFERED = ("unordered", "n-to-1")
+"""Messages of any source have an order."""
 ENGINES = tuple(1 << n for n in range(11))
 MAX_BYTES = 1 << 26
 MAX_WINDOW = 16
@@ -100,10 +103,11 @@ def study_messaging(
     `models`, `patterns` and `width`: of `MODELS`, `PATTERNS`, `WIDTHS`. `bytes`: multiples of 8 up to 64 MiB. In
     "rate" each of so many `lanes` of a device sends messages of 8 bytes, in the other patterns each of `groups` groups
     of that width has messages of those sizes; 0 is all that there are, and so is a number beyond. `rounds`: of messages
-    up to 16 KiB, of longer ones fewer in proportion, and 10 at least. `window`: in streams, from 1 to 16 buffers for
-    each sender's group. `engines`: of the two-sided model's matching, a power of two, where no receive is from any
-    source, as those of "n-to-1" are. `devices`, `seed`, `timeout`, of each run, and `buffer_bytes` are those of `sssp`.
-    `progress` hears what runs next.
+    up to 16 KiB of one group, fewer in proportion to length, and where a device's groups have more than 2^21 messages,
+    but 10 at least. `window`: in streams, from 1 to 16 buffers for each sender's group. `engines`: of the matching of
+    two-sided and unordered messages, a power of two, where no receive is from any source, as those of "n-to-1" are;
+    "unordered" has no "n-to-1" for that reason. `devices`, `seed`, `timeout`, of each run, and `buffer_bytes` are those
+    of `sssp`. `progress` hears what runs next.
     Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a failed run or a message that was lost or
     wrong.
     """
@@ -128,6 +132,8 @@ def study_messaging(
         if not sends_by_lanes:
             points = [(size, groups) for size in sizes]
         for model in models:
+            if (model, pattern) == UNOFFERED:
+                continue
             for size, number in points:
                 sharing, name = ("lane", "stream") if sends_by_lanes else (width, pattern)
                 progress(f"{pattern}, {model}: {size} bytes, {number or 'all'} {sharing}{'s' * (number != 1)}")
@@ -150,6 +156,8 @@ def _check(models: list[str], patterns: list[str], width: str, sizes: list[int],
     for pattern in patterns:
         if pattern not in PATTERNS:
             raise UsageError(f"patterns must be of {', '.join(PATTERNS)}, not {pattern}")
+    if set(itertools.product(models, patterns)) == {UNOFFERED}:
+        raise UsageError("models: unordered messages are received from one source, those of n-to-1 from any")
     if width not in WIDTHS:
         raise UsageError(f"width must be lane, warp or block, not {width}")
     for size in sizes:

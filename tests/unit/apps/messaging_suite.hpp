@@ -12,8 +12,8 @@ namespace {
 using apps::message_model;
 using apps::message_pattern;
 
-constexpr message_model message_models[] = {message_model::store, message_model::load, message_model::put,
-                                            message_model::get, message_model::two_sided};
+constexpr message_model message_models[] = {message_model::store, message_model::load,      message_model::put,
+                                            message_model::get,   message_model::two_sided, message_model::unordered};
 constexpr message_pattern message_patterns[] = {message_pattern::ping_pong, message_pattern::stream,
                                                 message_pattern::n_to_1, message_pattern::all_to_all};
 
@@ -37,6 +37,7 @@ TEST_P(messaging_test, EveryModelCarriesEveryPattern) {
     std::uint64_t seed = 0;
     for (const message_model model : message_models) {
         for (const message_pattern pattern : message_patterns) {
+            if (model == message_model::unordered && pattern == message_pattern::n_to_1) continue;
             SCOPED_TRACE(testing::Message() << static_cast<int>(model) << " " << static_cast<int>(pattern));
             apps::messaging_options how = study_on(GetParam(), seed);
             how.model = model;
@@ -49,6 +50,7 @@ TEST_P(messaging_test, EveryModelCarriesEveryPattern) {
             const auto made = apps::measure_messaging(how);
             EXPECT_EQ(made.groups, how.groups == 0 ? made.available : 1);
             EXPECT_EQ(made.messages, made.groups * messages_of(pattern, others, how.rounds));
+            EXPECT_EQ(made.rounds, how.rounds);
             EXPECT_EQ(made.round_trip_ns.size(), pattern == message_pattern::ping_pong ? how.rounds : 0);
             EXPECT_GT(made.seconds, 0);
             // All groups' time has that of the first one's rounds in it.
@@ -63,14 +65,27 @@ TEST_P(messaging_test, EveryModelCarriesEveryPattern) {
 
 TEST_P(messaging_test, EnginesShareMessagesThatNameTheirSource) {
     apps::messaging_options how = study_on(GetParam(), 0);
-    how.model = message_model::two_sided;
     how.groups = 0;
     how.rounds = 5;
     how.engines = 4;
-    for (const message_pattern pattern : message_patterns) {
-        how.pattern = pattern;
-        EXPECT_GT(apps::measure_messaging(how).messages, 0u);
+    for (const message_model model : {message_model::two_sided, message_model::unordered}) {
+        for (const message_pattern pattern : message_patterns) {
+            if (model == message_model::unordered && pattern == message_pattern::n_to_1) continue;
+            how.model = model;
+            how.pattern = pattern;
+            EXPECT_GT(apps::measure_messaging(how).messages, 0u);
+        }
     }
+}
+
+TEST(messaging_rounds_test, ManyGroupsHaveFewerRounds) {
+    apps::messaging_options how;
+    how.rounds = apps::messaging_options::max_rounds;
+    EXPECT_EQ(apps::timed_rounds(how, 1), how.rounds);
+    EXPECT_EQ(apps::timed_rounds(how, 1000), apps::messaging_options::max_messages / 1000);
+    EXPECT_EQ(apps::timed_rounds(how, apps::messaging_options::max_messages), apps::messaging_options::least_rounds);
+    how.rounds = 3;
+    EXPECT_EQ(apps::timed_rounds(how, apps::messaging_options::max_messages), 3u);
 }
 
 TEST_P(messaging_test, WhatCannotBeIsRefused) {
@@ -91,6 +106,7 @@ TEST_P(messaging_test, WhatCannotBeIsRefused) {
     refused(job, [](auto& how) { how.window = 0; });
     refused(job, [](auto& how) { how.window = how.max_window + 1; });
     refused(job, [](auto& how) { how.model = message_model::two_sided, how.engines = 3; });
+    refused(job, [](auto& how) { how.model = message_model::unordered, how.pattern = message_pattern::n_to_1; });
     EXPECT_THROW((void)apps::parse_message_model("mpi"), usage_error);
     EXPECT_THROW((void)apps::parse_message_pattern("ring"), usage_error);
     EXPECT_THROW((void)apps::parse_width("grid"), usage_error);

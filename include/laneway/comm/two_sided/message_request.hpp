@@ -87,6 +87,7 @@ struct alignas(64) request_slot {
     std::uint32_t pieces_done;
     std::uint32_t other;               ///< cancel: which one; match: the message's place; a send: see send_chain
     std::uint32_t other_generation;    ///< cancel: of that
+    std::uint32_t before;              ///< a send: see send_chain
     std::uint32_t n_pieces;            ///< of a send
     std::uint32_t answered;            ///< of a send: 1 where the receiver tells when it has been matched, or fetched
     std::uint64_t pieces[max_pieces];  ///< of a send; of a receive: its payload, where that is short

@@ -109,7 +109,8 @@ struct shard_state {
     std::uint64_t met;        ///< further receives, each with its message, which was there before; lanes add them
 };
 
-/// 1 more than the numbers of the first and last request of a chain; 0: none. Each has the next in `other`.
+/// 1 more than the numbers of the first and last request of a chain; 0: none. Each has the next in `other`, and the one
+/// before in `before`.
 struct send_chain {
     std::uint32_t first, last;
 };

@@ -63,26 +63,23 @@ private:
                static_cast<std::uint32_t>(shard_.to[send.key.source].slot_of(send.ticket));
     }
 
-    /// One lane.
+    /// One lane. It looks from the end: tickets that have been drawn at about the same time come at about the same
+    /// time, while a chain may hold thousands.
     LANEWAY_FN void insert(send_chain& chain, std::uint32_t number) const {
         request_slot& send = view_.requests[number];
-        send.other = 0;
-        if (chain.last == 0) {
-            chain = {number + 1, number + 1};
-        } else if (view_.requests[chain.last - 1].ticket < send.ticket) {
-            view_.requests[chain.last - 1].other = number + 1;
-            chain.last = number + 1;
-        } else {
-            std::uint32_t* link = &chain.first;
-            while (view_.requests[*link - 1].ticket < send.ticket) link = &view_.requests[*link - 1].other;
-            send.other = *link;
-            *link = number + 1;
-        }
+        std::uint32_t before = chain.last;
+        while (before != 0 && view_.requests[before - 1].ticket > send.ticket)
+            before = view_.requests[before - 1].before;
+        std::uint32_t& link = before == 0 ? chain.first : view_.requests[before - 1].other;
+        send.before = before;
+        send.other = link;
+        link = number + 1;
+        (send.other == 0 ? chain.last : view_.requests[send.other - 1].before) = number + 1;
     }
     /// One lane.
     LANEWAY_FN void remove_first(send_chain& chain, std::uint32_t number) const {
         chain.first = view_.requests[number].other;
-        if (chain.first == 0) chain.last = 0;
+        (chain.first == 0 ? chain.last : view_.requests[chain.first - 1].before) = 0;
     }
 
     /// Puts each active lane's chain behind the others.
