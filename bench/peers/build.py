@@ -1,4 +1,4 @@
-"""Builds the programs that measure NVSHMEM and NCCL, as far as their wheels are installed.
+"""Builds the programs that measure plain CUDA, and NVSHMEM and NCCL as far as their wheels are installed.
 
 Run it with the Python that has the wheels (nvidia-nvshmem-cu13, nvidia-nccl-cu13):
 
@@ -16,6 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+PLAIN = ["plain_recursion"]  # take nothing but CUDA
 PROGRAMS = {
     "nvshmem": ["nvshmem_updates", "nvshmem_round_trip", "nvshmem_messages", "nvshmem_one_sided"],
     "nccl": ["nccl_updates", "nccl_all_reduce", "nccl_training", "nccl_messages", "nccl_window_messages"],
@@ -42,6 +43,17 @@ def link_options(name: str, lib: Path) -> list[str]:
     return ["-rdc=true", f"-L{lib}", "-lnvshmem_device", *host, "-lcuda"]
 
 
+def compile_program(program: str, nvcc: str, out: Path, arch: str, options: list[str]) -> None:
+    command = [nvcc, f"-arch={arch}", "-std=c++20", "-O3", "--expt-relaxed-constexpr"]
+    command += [f"-I{path}" for path in (ROOT / "include", ROOT / "apps", ROOT / "bench")]
+    command += OPTIONS.get(program, [])
+    command += [str(HERE / f"{program}.cu"), *(str(ROOT / source) for source in SOURCES.get(program, []))]
+    command += ["-o", str(out / program), *options]
+    if subprocess.run(command).returncode:
+        sys.exit(f"build.py: failed: {' '.join(command)}")
+    print(out / program)
+
+
 def build(name: str, folder: Path, nvcc: str, out: Path, arch: str) -> None:
     lib = folder / "lib"
     for program in PROGRAMS[name]:
@@ -49,15 +61,8 @@ def build(name: str, folder: Path, nvcc: str, out: Path, arch: str) -> None:
         if header and not (folder / "include" / header).is_file():
             print(f"build.py: {program}: left out, the wheel has no {header}", file=sys.stderr)
             continue
-        command = [nvcc, f"-arch={arch}", "-std=c++20", "-O3", "--expt-relaxed-constexpr"]
-        command += [f"-I{path}" for path in (ROOT / "include", ROOT / "apps", ROOT / "bench", folder / "include")]
-        command += OPTIONS.get(program, [])
-        command += [str(HERE / f"{program}.cu"), *(str(ROOT / source) for source in SOURCES.get(program, []))]
-        command += ["-o", str(out / program), *link_options(name, lib)]
-        command += ["-Xlinker", f"-rpath={lib}"]
-        if subprocess.run(command).returncode:
-            sys.exit(f"build.py: failed: {' '.join(command)}")
-        print(out / program)
+        options = [f"-I{folder / 'include'}", *link_options(name, lib), "-Xlinker", f"-rpath={lib}"]
+        compile_program(program, nvcc, out, arch, options)
 
 
 def main() -> int:
@@ -66,16 +71,17 @@ def main() -> int:
     parser.add_argument("--nvcc", default=shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc", help="the compiler")
     parser.add_argument("--arch", default="sm_90", help="architecture of the GPUs")
     args = parser.parse_args()
+    if shutil.which(args.nvcc) is None:
+        print(f"build.py: nothing to build: {args.nvcc} is not installed", file=sys.stderr)
+        return 2
+    args.out.mkdir(parents=True, exist_ok=True)
+    for program in PLAIN:
+        compile_program(program, args.nvcc, args.out, args.arch, [])
     found = {name: wheel_folder(name) for name in PROGRAMS}
     for name, folder in found.items():
         if folder is None:
             print(f"build.py: {name}: left out, wheel nvidia-{name}-cu13 is not installed", file=sys.stderr)
-    if not any(found.values()) or shutil.which(args.nvcc) is None:
-        print("build.py: nothing to build: it takes nvcc and one of the wheels", file=sys.stderr)
-        return 2
-    args.out.mkdir(parents=True, exist_ok=True)
-    for name, folder in found.items():
-        if folder is not None:
+        else:
             build(name, folder, args.nvcc, args.out, args.arch)
     return 0
 

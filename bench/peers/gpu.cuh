@@ -37,13 +37,13 @@ private:
     std::uint64_t* data_ = nullptr;
 };
 
-/// Blocks of `threads` that fill the current GPU.
+/// Blocks of `threads` that fill the current GPU, with so much dynamic shared memory each.
 template <class Kernel>
-int full_grid(Kernel kernel, int threads) {
+int full_grid(Kernel kernel, int threads, std::size_t shared_bytes = 0) {
     int device = 0, processors = 0, blocks = 0;
     check(cudaGetDevice(&device), "device");
     check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "device");
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0), "occupancy");
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes), "occupancy");
     return processors * blocks;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "laneway/base/error.hpp"
+#include "laneway/task/channel_account.hpp"
 
 namespace laneway {
 

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <sstream>
 
 #include "laneway/base/error.hpp"
-#include "laneway/task/channel_remote_plan.hpp"
 
 namespace laneway {
 
@@ -174,9 +172,11 @@ void channel_memory::make_stacks(const warp_plan& plan, const pe_grid& grid) {
     tags_ = buffer<std::uint32_t>(owner_, elements);
     slots_ = buffer<std::byte>(owner_, elements * made.slot_bytes);
     hungry_ = buffer<std::uint32_t>(owner_, destructive_bytes / sizeof(std::uint32_t));
+    unfreed_ = buffer<std::uint32_t>(owner_, set_.queues_a_shard);
     made.tags = tags_.data();
     made.slots = slots_.data();
     made.hungry = hungry_.data();
+    made.unfreed = unfreed_.data();
     if (frames == 0) return;
     frames_ = buffer<std::byte>(owner_, frames * made.frame_bytes);
     returned_ = buffer<std::uint32_t>(owner_, frames / 32);
@@ -194,7 +194,10 @@ void channel_memory::clear() {
     rooms_.copy_in(std::vector<std::uint32_t>(rooms_.size(), whole));
     created_.fill_bytes(0);
     finished_.fill_bytes(0);
-    if (set_.stacks.capacity != 0) hungry_.fill_bytes(0);
+    if (set_.stacks.capacity != 0) {
+        hungry_.fill_bytes(0);
+        unfreed_.fill_bytes(0);
+    }
     if (set_.stacks.frames != 0) returned_.fill_bytes(0);
     totals_.fill_bytes(0);
     moving_.fill_bytes(0);
@@ -329,6 +332,15 @@ std::vector<std::uint64_t> channel_memory::occupancy(std::uint32_t number) const
     return open;
 }
 
+std::vector<std::uint64_t> channel_memory::unfreed_by_warps(std::uint32_t number) const {
+    const channel_layout& layout = set_.channels[number];
+    std::vector<std::uint64_t> of_levels(layout.levels);
+    if (set_.stacks.capacity == 0) return of_levels;
+    const auto all = unfreed_.copy_out();
+    std::copy_n(all.begin() + layout.first_queue, layout.levels, of_levels.begin());
+    return of_levels;
+}
+
 void channel_store::prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
                             const warp_plan& warps, const run_deadline& until) {
     if (plans != plans_ || warps != warps_ || plan.grids != grids_) {
@@ -362,64 +374,6 @@ channel_statistics statistics_of(const std::vector<channel_memory>& memories) {
     channel_statistics sum;
     for (const auto& memory : memories) memory.add_to(sum);
     return sum;
-}
-
-std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {
-    constexpr std::size_t max_levels = 8;  // that are named
-    std::ostringstream text;
-    for (std::uint32_t c = 0; c < plans.size(); ++c) {
-        if (plans[c].rooms_a_pe != 0) continue;  // see remote_text
-        std::vector<std::uint64_t> open(plans[c].options.levels);
-        std::vector<bool> full(open.size());  // on some PE
-        for (const auto& memory : memories) {
-            const auto part = memory.occupancy(c);
-            for (std::size_t level = 0; level < open.size(); ++level) {
-                open[level] += part[level];
-                full[level] = full[level] || part[level] == memory.room(c);
-            }
-        }
-        std::uint64_t sum = 0;
-        for (const std::uint64_t n : open) sum += n;
-        if (plans[c].is_arrivals && sum == 0) continue;
-        text << (c == 0 ? "" : "; ") << channel_name(c, plans[c]) << ": " << sum
-             << (sum == 1 ? " element" : " elements");
-        const auto used =
-            static_cast<std::size_t>(std::count_if(open.begin(), open.end(), [](std::uint64_t n) { return n != 0; }));
-        std::size_t named = 0;
-        for (std::size_t level = 0; level < open.size() && named < max_levels; ++level) {
-            if (open[level] == 0) continue;
-            ++named;
-            text << ", " << open[level] << " at level " << level << (full[level] ? " (full)" : "");
-        }
-        if (used > named) text << ", and others at " << used - named << " deeper levels";
-    }
-    text << remote_text(plans, memories);
-    return text.str();
-}
-
-void audit_channels(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {
-    std::string text;
-    for (std::uint32_t c = 0; c < plans.size(); ++c) {
-        std::uint64_t left = 0;
-        for (const auto& memory : memories) left += memory.unfreed(c);
-        if (left == 0) continue;
-        text += (text.empty() ? "" : "; ") + channel_name(c, plans[c]) + ": " + std::to_string(left) +
-                (left == 1 ? " element was" : " elements were") + " reserved and never freed";
-    }
-    std::uint64_t out = 0, lost = 0;
-    for (const auto& memory : memories) {
-        lost += memory.unfreed_on_stacks();
-        for (const std::uint64_t of_class : memory.rooms_out()) out += of_class;
-    }
-    if (out != 0) {
-        text += (text.empty() ? "" : "; ") + std::to_string(out) + " of the rooms for elements on their way to other " +
-                "PEs have not come back";
-    }
-    if (lost != 0) {
-        text += (text.empty() ? "" : "; ") + std::to_string(lost) + (lost == 1 ? " element" : " elements") +
-                " that warps had kept " + (lost == 1 ? "was" : "were") + " reserved and never freed";
-    }
-    if (!text.empty()) throw device_fault(text);
 }
 
 }  // namespace laneway

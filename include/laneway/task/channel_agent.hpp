@@ -65,7 +65,7 @@ public:
     }
     LANEWAY_FN void close(Ctx& ctx) {
         warp_.note_node(of_body_);
-        if constexpr (View::keeps) kept_.close(ctx, warp_, warp_.view.set.stacks);
+        if constexpr (View::keeps) kept_.close(ctx, warp_);
         warp_.tell_totals(ctx);
     }
 

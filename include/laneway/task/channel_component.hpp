@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "laneway/run/component_host.hpp"
+#include "laneway/task/channel_account.hpp"
 #include "laneway/task/channel_graph_ref.hpp"
 #include "laneway/task/channel_remote_plan.hpp"
 #include "laneway/task/channel_scheduling.hpp"

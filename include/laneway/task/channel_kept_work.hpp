@@ -31,10 +31,20 @@ public:
     LANEWAY_FN void open(Ctx& ctx) const {
         if (keeps_) stack_.open(ctx);
     }
-    LANEWAY_FN void close(Ctx& ctx, warp_type& warp, const channel_stacks_ref& stacks) const {
-        if (!keeps_ || stacks.frames == 0) return;
-        stack_.collect_frames(ctx);
-        if (ctx.lane() == 0) warp.lost += stacks.frames - stack_.unused_frames();
+    /// Counts what the warp still keeps, which is something where the run was stopped or a continuation was lost.
+    LANEWAY_FN void close(Ctx& ctx, const warp_type& warp) const {
+        if (!keeps_) return;
+        const std::uint32_t size = stack_.size(ctx);
+        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < size; i += lanes) {
+            const std::uint32_t tag = stack_.tag(stack_.bottom() + i);
+            if ((tag & stack_tag::freed) == 0) note_unfreed(ctx, warp, tag);
+        }
+        if (warp.view.set.stacks.frames == 0) return;
+        stack_.each_used_frame(ctx, [&](const std::byte* frame) {
+            warp.view.kernels.visit(warp.view.set.consumer_of_frames(), [&]<class Kernel>(const Kernel&) {
+                if constexpr (requires { Kernel::tag_of(frame); }) note_unfreed(ctx, warp, Kernel::tag_of(frame));
+            });
+        });
     }
 
     /// Takes the elements that are to run next; `shared(ctx)` those that are not the warp's own.
@@ -103,6 +113,12 @@ private:
     static constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
     static constexpr std::uint32_t none = channel_node::no_queue;
 
+    /// An element that the warp had kept was never freed. Any lane.
+    static LANEWAY_FN void note_unfreed(Ctx& ctx, const warp_type& warp, std::uint32_t tag) {
+        const channel_set_ref& set = warp.view.set;
+        const std::uint32_t queue = set.channels[stack_tag::channel(tag)].first_queue + stack_tag::level(tag);
+        ctx.fetch_add(set.stacks.unfreed + queue, 1u, order::relaxed, scope::device);
+    }
     /// The warp keeps nothing any more: what it has claimed is completed.
     LANEWAY_FN void tell_owed(Ctx& ctx, warp_type& warp) {
         if (owed_ != 0 && ctx.lane() == 0) warp.out.complete(ctx, owed_);
@@ -130,7 +146,7 @@ private:
         if (static_cast<std::uint32_t>(ctx.lane()) < count) {
             all.place = stack_.tag(position);
             all.mine = (all.place & stack_tag::states) == stack_tag::ready;
-            if ((all.place & stack_tag::states) == 0) ++warp.lost;
+            if ((all.place & stack_tag::states) == 0) note_unfreed(ctx, warp, all.place);
             if (all.mine) copy = *reinterpret_cast<const copy_type*>(stack_.slot(position));
         }
         all.count = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, all.mine));
@@ -218,7 +234,7 @@ private:
         } else if (mine && room) {
             node.tfree(ctx, room);
         }
-        if (lane < given && (tag & stack_tag::states) == 0) ++warp.lost;
+        if (lane < given && (tag & stack_tag::states) == 0) note_unfreed(ctx, warp, tag);
         ctx.sync(full_warp<Ctx>);
         stack_.set_bottom(stack_.bottom() + given);
         if (full != 0) share_again_ = warp.turn + turns_without_sharing;

@@ -104,10 +104,10 @@ public:
     [[nodiscard]] std::uint64_t room(std::uint32_t number) const;
     /// Elements of a channel that were reserved and never freed.
     [[nodiscard]] std::uint64_t unfreed(std::uint32_t number) const;
-    /// The same of elements that warps had kept.
-    [[nodiscard]] std::uint64_t unfreed_on_stacks() const { return totals_.copy_out()[0].lost; }
     /// Elements of each level of a channel that are reserved, ready or dispatched.
     [[nodiscard]] std::vector<std::uint64_t> occupancy(std::uint32_t number) const;
+    /// Elements of each level that warps had kept and nobody freed by the end of the run.
+    [[nodiscard]] std::vector<std::uint64_t> unfreed_by_warps(std::uint32_t number) const;
     /// Rooms of each class that have gone out with elements and not come back; empty where there are none.
     [[nodiscard]] std::vector<std::uint64_t> rooms_out() const;
     [[nodiscard]] bool is_lost() const { return owner_->abandoned(); }
@@ -139,6 +139,7 @@ private:
     buffer<std::byte> frames_;
     buffer<std::uint32_t> returned_;
     buffer<std::uint32_t> hungry_;
+    buffer<std::uint32_t> unfreed_;
     buffer<channel_totals> totals_;
     buffer<channel_set_ref> set_copy_;
     buffer<moving_words> moving_;
@@ -174,12 +175,5 @@ private:
 
 /// What they have done since they were emptied.
 channel_statistics statistics_of(const std::vector<channel_memory>& memories);
-
-/// "channel 0: 64 elements, 60 at level 0 (full), 4 at level 1": what lies in the channels of all PEs, for a graph that
-/// did not come to its end. Full: on some PE.
-std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);
-
-/// Throws device_fault where an element was never freed; names channels and counts.
-void audit_channels(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);
 
 }  // namespace laneway

@@ -51,7 +51,6 @@ struct channel_totals {
     std::uint64_t kept;             ///< elements that ended where warps had kept them
     std::uint64_t kept_runs;        ///< elements that warps took from there; those that were put back each time
     std::uint64_t given;            ///< elements that warps had kept and gave to others
-    std::uint64_t lost;             ///< elements that were reserved there and never freed
 };
 
 struct channel_set_ref {
@@ -79,6 +78,12 @@ struct channel_set_ref {
 
     static constexpr std::uint32_t words_a_shard = destructive_bytes / sizeof(std::uint64_t);
 
+    /// Number of a kernel that consumes continuations, as frames hold.
+    [[nodiscard]] LANEWAY_FN std::uint32_t consumer_of_frames() const {
+        std::uint32_t c = 0;
+        while (c + 1 < n_channels && channels[c].is_after == 0) ++c;
+        return channels[c].consumer;
+    }
     [[nodiscard]] LANEWAY_FN std::uint32_t flags_a_shard() const { return (queues_a_shard + 31) / 32; }
 
     /// Number of the channel that a queue of a shard belongs to.

@@ -32,6 +32,7 @@ struct channel_stacks_ref {
     std::byte* frame_data = nullptr;    ///< the frames
     std::uint32_t* returned = nullptr;  ///< a bit for each frame that another warp has freed
     std::uint32_t* hungry = nullptr;    ///< warps that have kept little
+    std::uint32_t* unfreed = nullptr;   ///< one a queue of a shard: elements that warps had kept and nobody freed
 
     [[nodiscard]] LANEWAY_FN std::uint32_t returned_words() const { return frames / 32; }
     [[nodiscard]] LANEWAY_FN std::byte* frame(std::uint32_t warp, std::uint32_t index) const {
@@ -235,6 +236,23 @@ public:
         }
     }
     [[nodiscard]] LANEWAY_FN std::uint32_t unused_frames() const { return shared_->unused; }
+    /// Calls `each(frame)` for the frames that are in use, on any of the lanes. At the end, as the words of frames that
+    /// other warps have freed mark all that are free from then on.
+    template <class Ctx, class Each>
+    LANEWAY_FN void each_used_frame(Ctx& ctx, Each&& each) const {
+        collect_frames(ctx);
+        if (shared_->unused == all_.frames) return;
+        std::uint32_t* const words = all_.returned + std::uint64_t{warp_} * all_.returned_words();
+        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < shared_->unused; i += Ctx::warp_lanes) {
+            const std::uint32_t index = shared_->frames[i];
+            ctx.fetch_or(words + index / 32, std::uint32_t{1} << index % 32, order::relaxed, scope::device);
+        }
+        ctx.sync(full_warp<Ctx>);
+        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < all_.frames; i += Ctx::warp_lanes) {
+            const std::uint32_t free = ctx.load(words + i / 32, order::relaxed, scope::device);
+            if ((free >> i % 32 & 1) == 0) each(all_.frame(warp_, i));
+        }
+    }
 
 private:
     const channel_stacks_ref& all_;

@@ -52,7 +52,7 @@ struct channel_warp {
     std::uint32_t filled = none;  ///< the queue that the last dispatch has produced into
     std::uint32_t served = none;  ///< the queue that was served last
     std::uint64_t stalls = 0, yields = 0, items = 0, moved = 0, sent = 0;  ///< of this lane
-    std::uint64_t kept = 0, kept_runs = 0, given = 0, lost = 0;            ///< the same
+    std::uint64_t kept = 0, kept_runs = 0, given = 0;                      ///< the same
     std::uint64_t dispatches = 0, full = 0;                                ///< of the warp
 
     /// Whether the last dispatch found no space for any of its elements.
@@ -92,7 +92,7 @@ struct channel_warp {
 
     /// Adds what the warp has done to the totals of its PE.
     LANEWAY_FN void tell_totals(Ctx& ctx) {
-        std::uint64_t sums[] = {stalls, yields, items, moved, sent, kept, kept_runs, given, lost};
+        std::uint64_t sums[] = {stalls, yields, items, moved, sent, kept, kept_runs, given};
         warp_sums(ctx, sums);
         const std::uint64_t least = warp_min(ctx, ~chooser.peak());
         out.count_items(ctx, ctx.lane() == 0 ? sums[2] : 0);
@@ -107,7 +107,6 @@ struct channel_warp {
         ctx.fetch_add(&totals.kept, sums[5], order::relaxed, scope::device);
         ctx.fetch_add(&totals.kept_runs, sums[6], order::relaxed, scope::device);
         ctx.fetch_add(&totals.given, sums[7], order::relaxed, scope::device);
-        ctx.fetch_add(&totals.lost, sums[8], order::relaxed, scope::device);
         ctx.fetch_max(&totals.peak, ~least, order::relaxed, scope::device);
     }
 };

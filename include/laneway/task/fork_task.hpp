@@ -256,6 +256,11 @@ struct fork_kernel {
         share_frames(ctx, stack, reinterpret_cast<element*>(at)->header.parent);
     }
 
+    /// The tag of a frame that holds a continuation, of whatever function.
+    static LANEWAY_FN std::uint32_t tag_of(const std::byte* frame) {
+        return *reinterpret_cast<const std::uint32_t*>(frame + sizeof(fork_header));
+    }
+
     template <class Ctx>
     LANEWAY_FN outcome operator()(Ctx& ctx, element& at, channel_node& node) const {
         fork_task<Function, Functions...> task(at.header, node);

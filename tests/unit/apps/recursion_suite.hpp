@@ -7,6 +7,7 @@
 #include "recursion/quadrature.hpp"
 #include "recursion/queens.hpp"
 #include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 namespace {
@@ -157,6 +158,52 @@ TEST_P(recursion_test, CallsWithoutAResultAreTold) {
         ADD_FAILURE() << "nothing was thrown";
     } catch (const device_fault& e) {
         EXPECT_NE(std::string(e.what()).find("call 1 has ended without a result"), std::string::npos) << e.what();
+    }
+}
+
+/// Forks, and never lets the children run.
+struct fork_without_sync {
+    using arguments = std::uint32_t;
+    using result = std::uint64_t;
+    static constexpr std::uint32_t children = 2;
+
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t, Task& task) const {
+        auto fork = task.fork(ctx, laneway::task<fork_without_sync>, 2, laneway::task<apps::add_both<std::uint64_t>>);
+        if (fork) fork.spawn(ctx, 0, &fork->left);
+    }
+};
+
+TEST_P(recursion_test, WhatIsNeverFreedIsNamedByFunctionAndDepth) {
+    // In queues, and where warps keep it.
+    for (const std::uint64_t memory_bytes : {0, 1 << 20}) {
+        runtime rt(options_of(GetParam(), 1));
+        const fork_join_options least{10, 2, memory_bytes};
+        fork_join forgets(rt, least, eager_fibonacci{0}, apps::add_both<std::uint64_t>{});
+        EXPECT_EQ(thrown<device_fault>([&] { (void)forgets.template run<eager_fibonacci>({3}); }),
+                  "channel 1 \"continuation 1\": 2 elements were reserved and never freed, 1 at level 0, 1 at level 1");
+        fork_join forks(rt, least, fork_without_sync{}, apps::add_both<std::uint64_t>{});
+        EXPECT_EQ(thrown<device_fault>([&] { (void)forks.template run<fork_without_sync>({0}); }),
+                  "channel 0 \"function 0\": 2 elements were reserved and never freed, 2 at level 1; "
+                  "channel 1 \"continuation 1\": 1 element was reserved and never freed, 1 at level 0");
+    }
+}
+
+TEST_P(recursion_test, ATreeWithoutEndIsStoppedAtTheDeadlineWithWhatIsOpenByDepth) {
+    for (const std::uint64_t memory_bytes : {0, 1 << 20}) {
+        recursion_options late;
+        late.job = options_of(GetParam(), 1);
+        late.job.timeout_seconds = checked() ? 0.02 : 0.5;
+        late.width = 2;
+        late.memory_bytes = memory_bytes;
+        const std::string text = thrown<timeout_error>([&] { (void)apps::fibonacci(90, late); });
+        EXPECT_NE(text.find("; channel 0 \"function 0\": "), std::string::npos) << text;
+        // That of the first call, which waits for all others.
+        const std::size_t continuations = text.find("; channel 1 \"continuation 1\": ");
+        ASSERT_NE(continuations, std::string::npos) << text;
+        EXPECT_NE(text.find(", 1 at level 0", continuations), std::string::npos) << text;
+        EXPECT_NE(text.find(" deeper levels, down to ", continuations), std::string::npos) << text;
+        EXPECT_EQ(text.find(" kept by warps)", continuations) != std::string::npos, memory_bytes != 0) << text;
     }
 }
 

@@ -409,18 +409,17 @@ TEST_P(channel_graph_test, WhatIsLostIsNamed) {
     const auto starts = [](const std::string& text, const std::string& with) {
         EXPECT_NE(text.find(with), std::string::npos) << text;
     };
-    EXPECT_EQ(message_of<device_fault>(misbehave::leaks),
-              "channel 0 \"mischief\": 3 elements were reserved and never freed");
+    // In queues, and on stacks of warps.
+    for (const std::uint64_t stack_bytes : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
+        EXPECT_EQ(message_of<device_fault>(misbehave::leaks, 2, never_seconds, stack_bytes),
+                  "channel 0 \"mischief\": 3 elements were reserved and never freed, 3 at level 1");
+    }
     starts(message_of<device_fault>(misbehave::frees_twice),
            "an element of a channel was freed twice while freeing an element of a channel: channel 0");
     starts(message_of<device_fault>(misbehave::too_many),
            "more elements at once than the channel is made for while producing into a channel: channel 0 gives 3");
     starts(message_of<device_fault>(misbehave::for_ever, 5),
            "deeper than the channel has levels while producing into a channel: channel 0 has 5 levels");
-    // On stacks of warps, or of the channel where a warp has given its elements away.
-    const std::string leaked = message_of<device_fault>(misbehave::leaks, 2, never_seconds, 1 << 20);
-    starts(leaked, "3 elements ");
-    starts(leaked, "were reserved and never freed");
     starts(message_of<device_fault>(misbehave::frees_twice, 2, never_seconds, 1 << 20),
            "an element of a channel was freed twice while freeing an element of a channel: channel 0");
     starts(message_of<device_fault>(misbehave::fails), "77");
@@ -430,11 +429,16 @@ TEST_P(channel_graph_test, WhatIsLostIsNamed) {
 }
 
 TEST_P(channel_graph_test, AGraphThatSpawnsForEverEndsAtItsDeadlineAndSaysWhatItHolds) {
-    const std::string text = message_of<timeout_error>(misbehave::for_ever, 1, is_checked(GetParam()) ? 0.02 : 2);
-    EXPECT_NE(text.find("waiting for all work to be done"), std::string::npos) << text;
-    EXPECT_NE(text.find("; channel 0 \"mischief\": "), std::string::npos) << text;
-    EXPECT_NE(text.find(" at level 0"), std::string::npos) << text;
-    EXPECT_EQ(text.find(" 0 elements"), std::string::npos) << text;
+    const double seconds = is_checked(GetParam()) ? 0.02 : 2;
+    for (const std::uint64_t stack_bytes : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
+        const std::string text = message_of<timeout_error>(misbehave::for_ever, 1, seconds, stack_bytes);
+        EXPECT_NE(text.find("waiting for all work to be done"), std::string::npos) << text;
+        EXPECT_NE(text.find("; channel 0 \"mischief\": "), std::string::npos) << text;
+        EXPECT_NE(text.find(" at level 0"), std::string::npos) << text;
+        EXPECT_EQ(text.find(" 0 elements"), std::string::npos) << text;
+        EXPECT_EQ(text.find(" kept by warps)") != std::string::npos, stack_bytes != 0) << text;
+        EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    }
 }
 
 TEST_P(channel_graph_test, ACycleThatHasNoRoomEndsAtTheDeadlineAndSaysSo) {

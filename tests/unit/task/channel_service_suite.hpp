@@ -357,7 +357,7 @@ TEST_P(channel_service_test, WhatIsLostIsNamedWhenTheSessionStops) {
         service.enqueue(to, misbehave_in_session::leaks);
         session.stop();
     });
-    EXPECT_EQ(text, "channel 0 \"mischief\": 2 elements were reserved and never freed");
+    EXPECT_EQ(text, "channel 0 \"mischief\": 2 elements were reserved and never freed, 2 at level 0");
 }
 
 #if !defined(__CUDACC__)

@@ -1,0 +1,89 @@
+#include "laneway/task/channel_account.hpp"
+
+#include <sstream>
+
+#include "laneway/base/error.hpp"
+#include "laneway/task/channel_remote_plan.hpp"
+
+namespace laneway {
+
+namespace {
+
+/// What a channel of all PEs holds that is not freed.
+struct channel_content {
+    std::vector<std::uint64_t> open;  ///< elements of each level
+    std::vector<bool> full;           ///< whether it is, on some PE
+    std::uint64_t sum = 0;
+    std::uint64_t kept = 0;  ///< of these, by warps
+};
+
+channel_content content_of(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories,
+                           std::uint32_t number) {
+    channel_content made;
+    made.open.resize(plans[number].options.levels);
+    made.full.resize(made.open.size());
+    for (const auto& memory : memories) {
+        const auto part = memory.occupancy(number), kept = memory.unfreed_by_warps(number);
+        for (std::size_t level = 0; level < made.open.size(); ++level) {
+            made.open[level] += part[level] + kept[level];
+            made.full[level] = made.full[level] || part[level] == memory.room(number);
+            made.sum += part[level] + kept[level];
+            made.kept += kept[level];
+        }
+    }
+    return made;
+}
+
+/// ", 60 at level 0 (full), 4 at level 1". `full`: empty where that is of no interest.
+std::string levels_text(const std::vector<std::uint64_t>& open, const std::vector<bool>& full = {}) {
+    constexpr std::size_t max_levels = 8;  // that are named
+    std::ostringstream text;
+    std::size_t used = 0, deepest = 0;
+    for (std::size_t level = 0; level < open.size(); ++level) {
+        if (open[level] == 0) continue;
+        deepest = level;
+        if (++used > max_levels) continue;
+        text << ", " << open[level] << " at level " << level << (!full.empty() && full[level] ? " (full)" : "");
+    }
+    if (used > max_levels) text << ", and others at " << used - max_levels << " deeper levels, down to " << deepest;
+    return text.str();
+}
+
+}  // namespace
+
+std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {
+    std::ostringstream text;
+    for (std::uint32_t c = 0; c < plans.size(); ++c) {
+        if (plans[c].rooms_a_pe != 0) continue;  // see remote_text
+        const channel_content content = content_of(plans, memories, c);
+        if (plans[c].is_arrivals && content.sum == 0) continue;
+        text << (c == 0 ? "" : "; ") << channel_name(c, plans[c]) << ": " << content.sum
+             << (content.sum == 1 ? " element" : " elements");
+        if (content.kept != 0) text << " (" << content.kept << " kept by warps)";
+        text << levels_text(content.open, content.full);
+    }
+    text << remote_text(plans, memories);
+    return text.str();
+}
+
+void audit_channels(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {
+    std::string text;
+    for (std::uint32_t c = 0; c < plans.size(); ++c) {
+        const channel_content left = content_of(plans, memories, c);
+        if (left.sum == 0) continue;
+        text += (text.empty() ? "" : "; ") + channel_name(c, plans[c]) + ": " + std::to_string(left.sum) +
+                (left.sum == 1 ? " element was" : " elements were") + " reserved and never freed" +
+                levels_text(left.open);
+    }
+    std::uint64_t out = 0;
+    for (const auto& memory : memories) {
+        for (const std::uint64_t of_class : memory.rooms_out()) out += of_class;
+    }
+    if (out != 0) {
+        text += (text.empty() ? "" : "; ") + std::to_string(out) + " of the rooms for elements on their way to other " +
+                "PEs have not come back";
+    }
+    if (!text.empty()) throw device_fault(text);
+}
+
+}  // namespace laneway
