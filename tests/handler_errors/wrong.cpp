@@ -141,11 +141,11 @@ void its_end_is_not_told(lw::runtime& runtime) {
 }
 void nobody_would_call_them(lw::runtime& runtime) {
     auto sums = runtime.collectives();
-    (void)runtime.start(sums);  // error: a session has no body whose lanes would meet: run
+    (void)runtime.start(sums);  // error: a session without a body has no lanes that would meet
 }
 void nobody_would_take_them(lw::runtime& runtime) {
     lw::index_space indices(3);
-    (void)runtime.start(indices);  // error: a session has no body to call with indices: for_each
+    (void)runtime.start(indices);  // error: a session hands out no indices: for_each
 }
 struct add_up {
     template <class Ctx, class Sums>
