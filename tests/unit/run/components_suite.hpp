@@ -137,7 +137,7 @@ TEST_P(components_test, CollectivesAddUpWhatMessagesHaveDone) {
         runtime rt(options_for(GetParam(), seed));
         auto arrived = rt.allocate<std::uint64_t>(1);
         const auto wrong = rt.allocate<std::uint64_t>(1);
-        auto sums = rt.collectives();
+        const auto sums = rt.collectives();
         for (int again = 0; again < 2; ++again) {
             arrived.clear();
             rt.run(post_and_sum{arrived.ref(), wrong.ref()}, rt.mailbox<up>(add_to{arrived.ref(), 0}), sums);
