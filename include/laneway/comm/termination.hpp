@@ -197,8 +197,8 @@ public:
 
 private:
     using reply = decltype(std::declval<Counters&>().look(std::declval<Ctx&>()));
-    static constexpr bool keyed = std::is_base_of_v<keyed_reply, reply>;
-    static constexpr bool fed = std::is_base_of_v<fed_reply, reply>;
+    static constexpr bool fed = std::is_same_v<reply, fed_reply>;
+    static constexpr bool keyed = fed || std::is_same_v<reply, keyed_reply>;
     static constexpr int n_sums = fed ? 9 : keyed ? 6 : 5;  ///< of a reply, which are added up
 
     struct no_epochs {};
