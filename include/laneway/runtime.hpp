@@ -136,37 +136,20 @@ public:
     /// It refers to this runtime and must end before it. The thread that has started it may use the runtime as ever:
     /// each run, copy and allocation waits until the session's work is done, and the session leaves the devices for
     /// that long. Other threads are refused. One session at a time. Throws as run does.
-    template <class... Components>
-    [[nodiscard]] auto start(Components&&... components) {
-        static_assert((component<Components> && ...), "start(components...): mailboxes, a worklist, triggers, a pool");
-        constexpr bool meets = (std::is_same_v<std::remove_cvref_t<Components>, collectives_component> || ...);
-        static_assert(!meets,
-                      "a session has no body whose lanes would meet: run() a collective between its epochs, or prepare "
-                      "a ring_all_reduce, which host threads start by triggers");
-        constexpr bool counts = (std::is_same_v<std::remove_cvref_t<Components>, index_space> || ...);
-        static_assert(
-            !counts,
-            "a session has no body to call with indices: for_each() between its epochs, or submit_many() to a "
-            "pool of tasks");
-        static_assert(meets || counts || ((!prepares<Components> || has_feed<Components>)&&...),
-                      "host threads cannot feed this component: it is for run()");
-        using routes_type = routes_of<session_ref_of<Components>...>;
-        using inbox = host_inbox_ref<route_list<routes_type>>;
-        using program = laneway::program<no_body, session_ref_of<Components>..., inbox>;
-        if (machine_.n_processes() > 1) throw usage_error("a session belongs to a job of one process");
-        refuse_twice({identity_of(components)...});
-        (refuse_beside(components, {{identity_of(components)}...}), ...);
-        (refuse_others(components, machine_), ...);
-        const auto mine = machine_.refuse_during_run();
-        const run_deadline until = machine_.begin(options_.timeout_seconds);
-        const comm_plan plan = plan_for<program, true>(components...);
-        auto resources = std::make_unique<comm_resources>(machine_, options_, plan, until);
-        std::vector<std::shared_ptr<session_feed>> feeds;
-        (add_feed(feeds, components, plan), ...);
-        const auto launch = [this, plan, refs = std::tuple(components...)](session<routes_type>& started) {
-            return std::apply([&](const auto&... all) { return launch_session<program>(started, plan, all...); }, refs);
-        };
-        return session<routes_type>(machine_, options_, std::move(resources), std::move(feeds), launch);
+    ///
+    /// `start(body, components...)` calls `body(ctx, agents...)` first, once on every working lane, as run does; then
+    /// lanes may meet in collectives as well. What host threads leave is taken by warps whose body has returned, and an
+    /// epoch ends when all have: a body does not wait for the host.
+    template <class First, class... Rest>
+    [[nodiscard]] auto start(First&& first, Rest&&... rest) {
+        static_assert((component<Rest> && ...), "start(body, components...): mailboxes, a worklist, triggers, a pool");
+        if constexpr (component<First>) {
+            return start_over(no_body{}, first, rest...);
+        } else {
+            static_assert(trivially_copyable<std::remove_cvref_t<First>>,
+                          "a body is copied to every device: it holds values and ref()s only");
+            return start_over(first, rest...);
+        }
     }
 
 private:
@@ -181,6 +164,42 @@ private:
     }
 
     static constexpr double endless_seconds = 1e9;
+
+    template <class Body, class... Components>
+    auto start_over(const Body& body, Components&... components) {
+        constexpr bool has_body = !std::is_same_v<Body, no_body>;
+        constexpr bool meets = (std::is_same_v<std::remove_cvref_t<Components>, collectives_component> || ...);
+        static_assert(has_body || !meets,
+                      "a session without a body has no lanes that would meet: start(body, components...), run() a "
+                      "collective between its epochs, or prepare a ring_all_reduce, which host threads start by "
+                      "triggers");
+        constexpr bool counts = (std::is_same_v<std::remove_cvref_t<Components>, index_space> || ...);
+        static_assert(
+            !counts,
+            "a session hands out no indices: for_each() between its epochs, or submit_many() to a pool of tasks");
+        static_assert(counts || ((!prepares<Components> || has_feed<Components>)&&...),
+                      "host threads cannot feed this component: it is for run()");
+        using routes_type = routes_of<session_ref_of<Components>...>;
+        using inbox = host_inbox_ref<route_list<routes_type>>;
+        using resident = std::conditional_t<has_body, resident_body<Body>, no_body>;
+        using program = laneway::program<resident, inbox, session_ref_of<Components>...>;
+        if (machine_.n_processes() > 1) throw usage_error("a session belongs to a job of one process");
+        refuse_twice({identity_of(components)...});
+        (refuse_beside(components, {{identity_of(components)}...}), ...);
+        (refuse_others(components, machine_), ...);
+        const auto mine = machine_.refuse_during_run();
+        const run_deadline until = machine_.begin(options_.timeout_seconds);
+        const comm_plan plan = plan_for<program, true>(components...);
+        auto resources = std::make_unique<comm_resources>(machine_, options_, plan, until);
+        std::vector<std::shared_ptr<session_feed>> feeds;
+        (add_feed(feeds, components, plan), ...);
+        const auto launch = [this, plan, over = resident{body},
+                             refs = std::tuple(components...)](session<routes_type>& started) {
+            return std::apply([&](const auto&... all) { return launch_session<program>(started, plan, over, all...); },
+                              refs);
+        };
+        return session<routes_type>(machine_, options_, std::move(resources), std::move(feeds), launch);
+    }
 
     template <class Body, class... Components>
     run_report run_over(const Body& body, Components&... components) {
@@ -205,12 +224,12 @@ private:
     }
 
     /// Runs the program of a session until it ends by itself.
-    template <class Program, class Session, class... Components>
-    double launch_session(Session& started, const comm_plan& plan, const Components&... components) {
-        const auto views_on = [&](int pe) { return views_of(session_ref_in(components, pe)..., started.inbox(pe)); };
+    template <class Program, class Session, class Body, class... Components>
+    double launch_session(Session& started, const comm_plan& plan, const Body& body, const Components&... components) {
+        const auto views_on = [&](int pe) { return views_of(started.inbox(pe), session_ref_in(components, pe)...); };
         comm_resources& resources = started.resources();
-        const auto programs =
-            programs_for<Program>(plan, resources, no_body{}, views_on, policy_of(components...), started.epochs());
+        const auto programs = programs_for<Program>(plan, resources, body, views_on, policy_of(components...),
+                                                    started.epochs(), started.comes_back());
         const double seconds =
             machine_.run(programs, plan.shapes(), run_deadline(endless_seconds),
                          [&] { return resources.ring_fills() + memory_account(); }, {"session", started.comes_back()});
@@ -231,11 +250,11 @@ private:
         return plan_program(program_traits::of<Program>(), outline, options_);
     }
 
-    /// One program a PE. `views_on(pe)`: of its components.
+    /// One program a PE. `views_on(pe)`: of its components. `comes_back`: bodies have run.
     template <class Program, class Body, class Views>
     std::vector<pe_program> programs_for(const comm_plan& plan, comm_resources& resources, const Body& body,
                                          const Views& views_on, const threshold_policy& policy,
-                                         const epoch_words& epochs) {
+                                         const epoch_words& epochs, bool comes_back = false) {
         std::vector<pe_program> programs;
         std::uint64_t first_rank = 0;
         resources.follow_meter();
@@ -258,7 +277,8 @@ private:
                                first_rank,
                                plan.worker_lanes(),
                                static_cast<std::uint64_t>(grid.worker_warps()),
-                               grid.server_blocks};
+                               grid.server_blocks,
+                               comes_back};
             programs.push_back(pe_program::of(made));
             first_rank += grid.worker_lanes();
         }

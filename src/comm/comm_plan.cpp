@@ -141,7 +141,7 @@ std::uint64_t comm_plan::ring_set_bytes(std::size_t pe) const {
 
 std::uint64_t comm_plan::command_bytes() { return tagged_words<termination_command> * sizeof(std::uint64_t); }
 
-std::uint64_t comm_plan::reply_bytes() { return tagged_words<keyed_reply> * sizeof(std::uint64_t); }
+std::uint64_t comm_plan::reply_bytes() { return tagged_words<fed_reply> * sizeof(std::uint64_t); }
 
 std::uint64_t comm_plan::termination_bytes(std::size_t pe) const {
     const auto children =

@@ -5,15 +5,15 @@
 namespace laneway {
 
 host_inboxes::host_inboxes(machine& machine, std::size_t message_bytes, std::size_t answer_bytes, std::uint64_t slots,
-                           int shut)
+                           int shut, int losing)
     : capacity_(slots), slot_bytes_(inbox_slot::bytes_of(message_bytes)),
-      answer_bytes_(inbox_slot::bytes_of(answer_bytes)), shut_(shut) {
+      answer_bytes_(inbox_slot::bytes_of(answer_bytes)), shut_(shut), losing_(losing) {
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         const auto& device = machine.device(pe);
         part& p = parts_.emplace_back();
         p.slots = allocate_host_visible(device, capacity_ * slot_bytes_);
         p.filled = allocate_host_visible(device, destructive_bytes);
-        p.words = buffer<std::uint64_t>(device, 3 * destructive_bytes / sizeof(std::uint64_t));
+        p.words = buffer<std::uint64_t>(device, 4 * destructive_bytes / sizeof(std::uint64_t));
         for (std::uint64_t i = 0; i < capacity_; ++i) {
             reinterpret_cast<inbox_slot*>(p.slots.get() + i * slot_bytes_)->free_for = i;
         }

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::chrono::seconds grace{1};
 constexpr std::size_t done_at = destructive_bytes;
+constexpr std::size_t totals_at = 2 * destructive_bytes;
+constexpr std::size_t all_words = totals_at + epoch_words::kept * sizeof(epoch_totals);
 
 std::atomic_ref<std::uint64_t> word(const std::shared_ptr<std::byte>& words, std::size_t at) {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(words.get() + at));
@@ -26,11 +28,19 @@ std::uint64_t nanoseconds_of_lease(double seconds) {
 
 }  // namespace
 
+void audit_epoch(std::uint64_t epoch, std::uint64_t left, const epoch_totals& all) {
+    if (all.taken >= left && all.host_served == all.taken && all.served == all.carried) return;
+    throw device_fault("audit mismatch in epoch " + std::to_string(epoch) + ": " + std::to_string(left) +
+                       " messages of host threads left, " + std::to_string(all.taken) + " taken, " +
+                       std::to_string(all.host_served) + " served; " + std::to_string(all.carried) +
+                       " messages carried between PEs, " + std::to_string(all.served) + " served");
+}
+
 resident_program::resident_program(machine& machine, const options& options, std::vector<host_feed*> feeds,
                                    launch start)
     : machine_(machine), timeout_seconds_(run_deadline(options.timeout_seconds).seconds()),
       lease_ns_(nanoseconds_of_lease(options.lease_seconds)), feeds_(std::move(feeds)), start_(std::move(start)),
-      timeline_(options.timeline), words_(allocate_host_visible(machine.device(0), 2 * destructive_bytes)) {
+      timeline_(options.timeline), words_(allocate_host_visible(machine.device(0), all_words)) {
     machine_.set_give_back([this]() -> device::hold {
         if (std::this_thread::get_id() != owner_ || has_failed_) return {};
         try {
@@ -68,7 +78,8 @@ resident_program::~resident_program() {
 
 epoch_words resident_program::epochs() const {
     return {reinterpret_cast<const std::uint64_t*>(words_.get()),
-            reinterpret_cast<std::uint64_t*>(words_.get() + done_at), lease_ns_};
+            reinterpret_cast<std::uint64_t*>(words_.get() + done_at),
+            reinterpret_cast<epoch_totals*>(words_.get() + totals_at), lease_ns_, done()};
 }
 
 // The thread's part: the program is on the devices, or nothing is left for it.
@@ -94,7 +105,7 @@ void resident_program::keep() {
         }
         lock.lock();
         // Where some lane waited, what the run threw names it. Nobody else uses the devices until it has left.
-        failure_ = with_accounts(thrown == nullptr && past_deadline_ ? late() : thrown);
+        if (!failure_) failure_ = with_accounts(thrown == nullptr && past_deadline_ ? late() : thrown);
         // From here on a thread that leaves a message wakes the program; those of before are seen below.
         resident_ = false;
         left_after_ = done();
@@ -168,10 +179,12 @@ epoch_report resident_program::quiesce() {
     const profiler_range range("epoch");
     hand_over();
     epoch_report report;
+    std::uint64_t messages = 0;
     {
         const std::lock_guard lock(mutex_);
         throw_failure();
         const std::uint64_t left = filled();
+        for (const host_feed* const feed : feeds_) messages += feed->messages();
         report.posted = left - told_;
         told_ = left;
         report.number = close_epoch();
@@ -179,11 +192,47 @@ epoch_report resident_program::quiesce() {
     wake();
     const auto wait = waiting();
     while (done() < report.number) wait();
+    account(report, messages);
     report.seconds = std::chrono::duration<double>(clock::now() - start).count();
     if (timeline_) {
         timeline_->add_span({"epochs", "epoch " + std::to_string(report.number), begin_ns, timeline::now_ns()});
     }
     return report;
+}
+
+/// Tells what has become of messages by the last epoch that is done, and audits it; host threads had left so many
+/// before.
+void resident_program::account(epoch_report& report, std::uint64_t left) {
+    const auto wait = waiting();
+    std::unique_lock lock(mutex_);
+    // Where many threads close epochs at once, PEs may be about to store what is read here.
+    for (; epoch_ - done() >= epoch_words::kept; lock.lock()) {
+        lock.unlock();
+        wait();
+    }
+    throw_failure();
+    const std::uint64_t last = done();
+    const auto* const kept = reinterpret_cast<const epoch_totals*>(words_.get() + totals_at);
+    const epoch_totals now = kept[last % epoch_words::kept];
+    try {
+        audit_epoch(last, left, now);
+    } catch (...) {
+        end_with(lock, std::current_exception());
+    }
+    report.carried = now.carried - totals_.carried;
+    report.served = now.served - totals_.served;
+    totals_ = now;
+}
+
+/// Ends the program for what a host thread has found, and waits until it has left.
+void resident_program::end_with(std::unique_lock<std::mutex>& lock, const std::exception_ptr& failure) {
+    failure_ = failure;
+    has_failed_ = true;
+    while (resident_) {
+        machine_.end_soon();
+        changed_.wait_for(lock, std::chrono::milliseconds(20));
+    }
+    std::rethrow_exception(failure);
 }
 
 /// Closes an epoch with which the program leaves, and waits until `left(number)`. Others may close epochs meanwhile.

@@ -141,18 +141,12 @@ void its_end_is_not_told(lw::runtime& runtime) {
 }
 void nobody_would_call_them(lw::runtime& runtime) {
     auto sums = runtime.collectives();
-    (void)runtime.start(sums);  // error: a session has no body whose lanes would meet: run
+    (void)runtime.start(sums);  // error: a session without a body has no lanes that would meet
 }
 void nobody_would_take_them(lw::runtime& runtime) {
     lw::index_space indices(3);
-    (void)runtime.start(indices);  // error: a session has no body to call with indices: for_each
+    (void)runtime.start(indices);  // error: a session hands out no indices: for_each
 }
-struct add_up {
-    template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums) const {
-        (void)sums.barrier(ctx);
-    }
-};
 struct asks_for_no_agent {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx&) const {}
@@ -169,9 +163,9 @@ void gives_indices(lw::runtime& runtime) {
     auto sums = runtime.collectives();
     runtime.for_each(9, asks_for_no_index{}, sums);  // error: and for_each's as body(ctx, i, agents...)
 }
-void takes_its_memory_when_a_run_begins(lw::runtime& runtime) {
-    const auto sums = runtime.collectives();
-    runtime.run(add_up{}, sums);  // error: a run prepares this component, so it may not be const
+void is_made_ready_when_a_run_begins(lw::runtime& runtime) {
+    const lw::index_space indices(3);
+    runtime.run(asks_for_no_index{}, indices);  // error: a run prepares this component, so it may not be const
 }
 
 struct on_cpus {

@@ -46,6 +46,21 @@ struct keyed_reply : termination_reply {
     std::uint64_t least = ~std::uint64_t{0};
 };
 
+/// What has become of a session's messages since it began, of all PEs.
+struct epoch_totals {
+    std::uint64_t carried = 0;      ///< messages that have left PEs, replies too
+    std::uint64_t served = 0;       ///< of these, those whose handler has run
+    std::uint64_t taken = 0;        ///< messages of host threads that PEs have taken from their inboxes
+    std::uint64_t host_served = 0;  ///< of these, those whose handler has run
+};
+
+/// The same where host threads feed the PEs.
+struct fed_reply : keyed_reply {
+    std::uint64_t carried = 0;  ///< see epoch_totals
+    std::uint64_t taken = 0;
+    std::uint64_t host_served = 0;
+};
+
 /// Coordinator to all PEs, which pass it on.
 struct termination_command {
     std::uint64_t threshold = 0;
@@ -69,7 +84,13 @@ struct epoch_words {
     /// that the host had posted before is part of it.
     const std::uint64_t* asked = nullptr;
     std::uint64_t* done = nullptr;  ///< the last epoch whose work is done everywhere
-    std::uint64_t lease_ns = 0;     ///< after so long without work the program ends by itself; 0: never
+    /// What had become of all messages when epoch e was done: at e modulo `kept`, stored once. The host reads it while
+    /// it closes none, and less than `kept` are open.
+    epoch_totals* totals = nullptr;
+    std::uint64_t lease_ns = 0;  ///< after so long without work the program ends by itself; 0: never
+    std::uint64_t told = 0;      ///< the last epoch that was done when the program began
+
+    static constexpr std::uint64_t kept = 8;
 };
 
 /// What the coordinator leaves to the host when a program has ended.
@@ -127,7 +148,8 @@ inline constexpr bool fed_by_host<Counters> = Counters::fed_by_host;
 ///   static constexpr bool non_generating;               completed work creates none, and neither does a passive PE
 ///   bool is_passive(Ctx&) const;                        if non_generating: whether the PE seems passive; all lanes
 ///   termination_reply look(Ctx&);                       all lanes of the warp, together; lane 0 gets the sums;
-///                                                       keyed_reply, where there are thresholds
+///                                                       keyed_reply, where there are thresholds; fed_reply, where
+///                                                       the host feeds it
 ///   void apply(Ctx&, std::uint64_t threshold);          lane 0
 ///   static constexpr bool fed_by_host;                  may be left out: whether epochs end the program (epoch_words);
 ///   void take_from_host(Ctx&, std::uint64_t) const;     then the whole warp, together, does as the orders of a
@@ -139,6 +161,7 @@ public:
         : termination_(termination), counters_(counters), round_(termination.before.rounds),
           completed_at_rise_(termination.before.completed), threshold_(termination.policy.first) {
         started_ns_ = ctx.now_ns();
+        if constexpr (fed) epoch_.kept = termination.epochs.told;
         if (ctx.lane() < termination.children) first_reply_ = termination.replies[ctx.lane()];
     }
 
@@ -174,13 +197,16 @@ public:
 
 private:
     using reply = decltype(std::declval<Counters&>().look(std::declval<Ctx&>()));
-    static constexpr bool keyed = std::is_same_v<reply, keyed_reply>;
+    static constexpr bool fed = std::is_same_v<reply, fed_reply>;
+    static constexpr bool keyed = fed || std::is_same_v<reply, keyed_reply>;
+    static constexpr int n_sums = fed ? 9 : keyed ? 6 : 5;  ///< of a reply, which are added up
 
     struct no_epochs {};
     struct epoch_state {
         std::uint64_t asked = 0;           ///< as read before the last command
         std::uint64_t closing = 0;         ///< the same, when PEs were told to take no more
         std::uint64_t told = 0;            ///< epoch, to the host
+        std::uint64_t kept = 0;            ///< epoch whose totals were stored last
         std::uint64_t quiet_created = 0;   ///< what had been created by the last round,
         std::uint64_t quiet_since_ns = 0;  ///< and since when nothing else has been
         std::uint64_t round_ns = 0;        ///< when the last round began,
@@ -273,12 +299,15 @@ private:
         if (termination_.children == 0 && ctx.pe() != 0) {
             all = own_;
         } else {
-            std::uint64_t sums[keyed ? 6 : 5] = {};
+            std::uint64_t sums[n_sums] = {};
             std::uint64_t least = ~std::uint64_t{0};
             const auto add = [&](const reply& one) {
                 const std::uint64_t values[] = {one.created, one.completed, one.deferred, one.active, one.served};
                 for (int i = 0; i < 5; ++i) sums[i] += values[i];
                 if constexpr (keyed) sums[5] += one.kept;
+                if constexpr (fed) sums[6] += one.carried;
+                if constexpr (fed) sums[7] += one.taken;
+                if constexpr (fed) sums[8] += one.host_served;
                 if constexpr (keyed) least = one.least < least ? one.least : least;
             };
             if (ctx.lane() == 0) add(own_);
@@ -294,6 +323,9 @@ private:
             static_cast<termination_reply&>(all) = {sums[0], sums[1], sums[2], sums[3], sums[4]};
             if constexpr (keyed) all.kept = sums[5];
             if constexpr (keyed) all.least = warp_min(ctx, least);
+            if constexpr (fed) all.carried = sums[6];
+            if constexpr (fed) all.taken = sums[7];
+            if constexpr (fed) all.host_served = sums[8];
         }
         answer_due_ = false;
         return true;
@@ -343,7 +375,7 @@ private:
             done_ = round_ > termination_.before.rounds + 1 && last_completed_ == sum.created;
         }
         bool epoch_ends = false;
-        if constexpr (fed_by_host<Counters>) epoch_ends = close_epoch(ctx, sum.created);
+        if constexpr (fed) epoch_ends = close_epoch(ctx, sum);
         last_completed_ = sum.completed;
         // PEs are read one after the other, so a message may show as served and not yet as created.
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
@@ -356,11 +388,12 @@ private:
     /// Where PEs took no work from the host in this round and the one before, and nothing is left: tells the host that
     /// the epoch is done which it had closed before. The program ends only if the host has asked for that, or the lease
     /// is over; what the host posts meanwhile waits for the next epoch, or the next program. Whether it is done.
-    LANEWAY_FN bool close_epoch(Ctx& ctx, std::uint64_t created) {
+    LANEWAY_FN bool close_epoch(Ctx& ctx, const fed_reply& sum) {
         const bool quiet = done_;
         const std::uint64_t now = once(ctx, full_warp<Ctx>, [&] { return ctx.now_ns(); });
-        if (!quiet || created != epoch_.quiet_created || epoch_.asked / 2 != epoch_.told) epoch_.quiet_since_ns = now;
-        epoch_.quiet_created = created;
+        const bool same = quiet && sum.created == epoch_.quiet_created && epoch_.asked / 2 == epoch_.told;
+        if (!same) epoch_.quiet_since_ns = now;
+        epoch_.quiet_created = sum.created;
         const std::uint64_t lease = termination_.epochs.lease_ns;
         epoch_.lease_over = epoch_.lease_over || (lease != 0 && now - epoch_.quiet_since_ns > lease);
         done_ = false;
@@ -368,8 +401,16 @@ private:
         done_ = epoch_.closing % 2 != 0 || epoch_.lease_over;
         epoch_.told = epoch_.closing / 2;
         epoch_.closed = false;
+        if (ctx.lane() != 0) return true;
+        // Not again where a lease is over, or the program has come back: the host may be reading them.
+        if (epoch_.told > epoch_.kept) {
+            epoch_.kept = epoch_.told;
+            // Nothing has been created since the round before, so these are final.
+            termination_.epochs.totals[epoch_.told % epoch_words::kept] = {sum.carried, sum.served, sum.taken,
+                                                                           sum.host_served};
+        }
         // Partner: the host's acquire load. What handlers have stored is copied when the program has ended.
-        if (ctx.lane() == 0) ctx.store(termination_.epochs.done, epoch_.told, order::release, scope::system);
+        ctx.store(termination_.epochs.done, epoch_.told, order::release, scope::system);
         return true;
     }
 

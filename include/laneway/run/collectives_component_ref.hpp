@@ -19,8 +19,21 @@ struct help_while_waiting {
 
 template <class Ctx, class Out>
 struct collectives_agent : collectives<Ctx, help_while_waiting<Ctx, Out>> {
+    using base = collectives<Ctx, help_while_waiting<Ctx, Out>>;
     static constexpr bool meets = true;
-    using collectives<Ctx, help_while_waiting<Ctx, Out>>::collectives;
+    using base::barrier;
+    using base::collectives;
+
+    /// A barrier with a value: waits as `box.barrier`, until everything that was posted before has been served
+    /// everywhere, with all that followed, and gives all lanes what one value of every working lane makes, or of those
+    /// of the team. Values are those of before the barrier. The barrier, and an all-reduce behind it: two meetings. All
+    /// lanes of the grid together; fails as either.
+    template <class Box, class T, reduces<T> Op>
+    [[nodiscard]] LANEWAY_FN answered<T> barrier(Ctx& ctx, Box& box, T value, Op op) {
+        answered<T> none;
+        none.code = box.barrier(ctx);
+        return none ? this->all_reduce(ctx, value, op) : none;
+    }
 };
 
 struct collectives_component_ref : collectives_ref {

@@ -130,7 +130,8 @@ requires requires { View::uses_team; }
 inline constexpr bool uses_team<View> = View::uses_team;
 
 /// Whether the host feeds the component while a program runs: then epochs end the program, and the view has
-/// `void take_from_host(ctx, orders) const`, as the `Counters` of termination.hpp.
+/// `void take_from_host(ctx, orders) const`, as the `Counters` of termination.hpp. One that takes
+/// messages has `void add_epoch(ctx, fed_reply&) const`, in which each lane adds its part of what was taken and served.
 template <class View>
 inline constexpr bool takes_from_host = false;
 template <class View>

@@ -30,6 +30,8 @@ public:
 
     /// Items that the host has left for the PEs so far.
     [[nodiscard]] virtual std::uint64_t filled() const = 0;
+    /// Of these, messages that PEs take from their inboxes.
+    [[nodiscard]] virtual std::uint64_t messages() const { return 0; }
     /// Whether some wait that no lane has taken, for a time when no program takes any.
     [[nodiscard]] virtual bool any_wait() const = 0;
     /// Waits until all that the host had submitted before is left for the PEs, so that an epoch that is closed now

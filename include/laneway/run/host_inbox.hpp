@@ -25,9 +25,10 @@ class host_inboxes : public host_feed {
 
 public:
     /// `message_bytes`, `answer_bytes`: of the longest. Each PE has `slots` for messages, a power of two; the job has
-    /// as many places for answers. `shut`: a PE whose warps take nothing, an injected fault; -1: none.
+    /// as many places for answers. Injected faults, -1 for none: `shut` is a PE whose warps take nothing, `losing` one
+    /// whose warps serve nothing of what they take.
     host_inboxes(machine& machine, std::size_t message_bytes, std::size_t answer_bytes, std::uint64_t slots,
-                 int shut = -1);
+                 int shut = -1, int losing = -1);
 
     /// A slot of a PE's inbox that its holder fills; whoever else posts to the PE waits meanwhile.
     class place {
@@ -65,6 +66,7 @@ public:
     };
 
     [[nodiscard]] std::uint64_t filled() const override;
+    [[nodiscard]] std::uint64_t messages() const override { return filled(); }
     [[nodiscard]] bool any_wait() const override;
     [[nodiscard]] std::string account() const override;
 
@@ -78,10 +80,12 @@ public:
         made.known = p.words.data();
         made.taken = p.words.data() + destructive_bytes / sizeof(std::uint64_t);
         made.is_open = p.words.data() + 2 * destructive_bytes / sizeof(std::uint64_t);
+        made.served = p.words.data() + 3 * destructive_bytes / sizeof(std::uint64_t);
         made.capacity = capacity_;
         made.slot_bytes = slot_bytes_;
         made.answer_bytes = answer_bytes_;
         made.is_shut = pe == shut_;
+        made.loses = pe == losing_;
         return made;
     }
 
@@ -93,6 +97,7 @@ private:
     std::uint64_t slot_bytes_;
     std::uint64_t answer_bytes_;
     int shut_;
+    int losing_;
     std::vector<part> parts_;
     std::shared_ptr<std::byte> answers_;
     std::mutex free_mutex_;

@@ -59,10 +59,12 @@ struct host_inbox_ref {
     std::uint64_t* known = nullptr;         ///< PE memory: of these, those that the control warp has passed on
     std::uint64_t* is_open = nullptr;       ///< PE memory: whether it passes on what comes between two commands
     std::uint64_t* taken = nullptr;         ///< PE memory: of these, those that warps have claimed
+    std::uint64_t* served = nullptr;        ///< PE memory: of these, those whose handler has run
     std::uint64_t capacity = 1;             ///< slots, a power of two
     std::uint64_t slot_bytes = 0;
     std::uint64_t answer_bytes = 0;
     bool is_shut = false;  ///< injected fault: warps take nothing
+    bool loses = false;    ///< injected fault: they take messages and run no handler
 
     [[nodiscard]] routes_type handlers() const { return {}; }
 
@@ -76,6 +78,13 @@ struct host_inbox_ref {
     template <class Ctx>
     LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
         if (ctx.lane() == 0) sum.created += ctx.load(known, order::relaxed, scope::device);  // its own store
+    }
+    template <class Ctx>
+    LANEWAY_FN void add_epoch(Ctx& ctx, fed_reply& sum) const {
+        if (ctx.lane() != 0) return;
+        sum.taken += ctx.load(known, order::relaxed, scope::device);
+        // Relaxed: counted before the messages are as completed, which have been read.
+        sum.host_served += ctx.load(served, order::relaxed, scope::device);
     }
     template <class Ctx>
     LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
@@ -163,29 +172,40 @@ public:
         }
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the slots
         const auto lane = static_cast<std::uint32_t>(ctx.lane());
-        if (lane < count) serve(ctx, claimed / 64 + lane);
-        ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() == 0) out_.complete(ctx, count);
+        const bool served = lane < count && serve(ctx, claimed / 64 + lane);
+        const lane_mask all_served = ctx.ballot(full_warp<Ctx>, served);
+        ctx.sync(full_warp<Ctx>);  // what handlers have done comes before lane 0 says so
+        if (ctx.lane() != 0) return true;
+        ctx.fetch_add(inbox_.served, static_cast<std::uint64_t>(Ctx::count_lanes(all_served)), order::relaxed,
+                      scope::device);
+        out_.complete(ctx, count);
         return true;
     }
 
 private:
-    /// Serves the message in a slot. Any lane.
-    LANEWAY_FN void serve(Ctx& ctx, std::uint64_t number) {
+    /// Serves the message in a slot; whether its handler has run. Any lane.
+    LANEWAY_FN bool serve(Ctx& ctx, std::uint64_t number) {
         inbox_slot& slot = inbox_.slot(number);
         const std::uint32_t reply = slot.reply;
         come_behind(ctx, inbox_.answers);          // of all that host threads have been answered before they stored it
         ctx.fence(order::release, scope::device);  // and so does its handler: a message brings what its lane has fenced
+        bool served = false;
         List::visit(slot.kind, [&]<class Message, class Handler>() {
             if constexpr (!taking_payload<Handler>) {  // the host posts no others
                 const Message message = *slot.template message<Message>();
                 inbox_.give_back(ctx, number);
+                if (inbox_.loses) return;
                 if constexpr (answering<Handler>) {
-                    if (reply != 0) return answer(ctx, reply - 1, out_.call(ctx, ctx.pe(), message));
+                    if (reply != 0) {
+                        const auto given = out_.call(ctx, ctx.pe(), message);
+                        served = static_cast<bool>(given);
+                        return answer(ctx, reply - 1, given);
+                    }
                 }
-                (void)out_.post(ctx, ctx.pe(), message);  // a failure ends the run
+                served = out_.post(ctx, ctx.pe(), message) == status::ok;  // a failure ends the run
             }
         });
+        return served;
     }
 
     template <class Value>

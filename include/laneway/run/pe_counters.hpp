@@ -46,14 +46,18 @@ struct message_counters {
     /// Each lane adds its part: bodies that have returned,
     LANEWAY_FN void add_completed(Ctx& ctx, termination_reply& sum) const { add(ctx, 0, 1, sum); }
     /// and then messages and all that they have created.
-    LANEWAY_FN void add_created(Ctx& ctx, termination_reply& sum) const { add(ctx, 1, own_words + ctx.n_pes(), sum); }
+    template <class Reply>
+    LANEWAY_FN void add_created(Ctx& ctx, Reply& sum) const {
+        add(ctx, 1, own_words + ctx.n_pes(), sum);
+    }
 
 private:
     static constexpr int own_words = 6;
 
     /// Adds up counters `first` to `last`. They are loaded at once, each by another lane where there are enough: an
     /// acquire load waits for its answer before the next may start.
-    LANEWAY_FN void add(Ctx& ctx, int first, int last, termination_reply& sum) const {
+    template <class Reply>
+    LANEWAY_FN void add(Ctx& ctx, int first, int last, Reply& sum) const {
         for (int word = first + ctx.lane(); word < last; word += Ctx::warp_lanes) {
             work_counters& work = *links.work;
             const std::uint64_t* at = word < own_words ? &work.completed : &links.sent[word - own_words].messages;
@@ -67,6 +71,7 @@ private:
             sum.completed += word <= 1 ? value : 0;
             sum.served += word == 2 || word == 3 ? value : 0;
             sum.created += word >= 4 ? value : 0;
+            if constexpr (std::is_same_v<Reply, fed_reply>) sum.carried += word >= 5 ? value : 0;
         }
     }
 };
@@ -80,17 +85,23 @@ struct pe_counters {
     static constexpr bool components_count = (counts_work<Views> || ...);
     static constexpr bool non_generating = !List::forwards && !List::replies && !components_count;
     static constexpr bool fed_by_host = (takes_from_host<Views> || ...);
+    using reply = std::conditional_t<fed_by_host, fed_reply, keyed_reply>;
 
     LANEWAY_FN auto look(Ctx& ctx) const {
         if constexpr (!components_count) {
             return message_counters<Ctx, non_generating>{messages.links, messages.initial}.look(ctx);
         } else {
-            keyed_reply sum;
+            reply sum;
             messages.add_completed(ctx, sum);
             of_components([&](const auto& view) { view.add_completed(ctx, sum); });
             ctx.sync(full_warp<Ctx>);  // as in message_counters::look
             messages.add_created(ctx, sum);
             of_components([&](const auto& view) { view.add_created(ctx, sum); });
+            if constexpr (fed_by_host) {
+                views.each([&](const auto& view) {
+                    if constexpr (requires { view.add_epoch(ctx, sum); }) view.add_epoch(ctx, sum);
+                });
+            }
             return total(ctx, sum);
         }
     }
@@ -117,14 +128,21 @@ private:
     }
 
     /// The PE's counters, from each lane's part of them.
-    LANEWAY_FN keyed_reply total(Ctx& ctx, const keyed_reply& part) const {
-        keyed_reply all;
+    LANEWAY_FN reply total(Ctx& ctx, const reply& part) const {
+        reply all;
         std::uint64_t sums[] = {part.served, part.completed, part.created, part.deferred, part.active, part.kept};
         warp_sums(ctx, sums);
         static_cast<termination_reply&>(all) = {messages.initial + sums[2], sums[0] + sums[1], sums[3], sums[4],
                                                 sums[0]};
         all.kept = sums[5];
         all.least = warp_min(ctx, part.least);
+        if constexpr (fed_by_host) {
+            std::uint64_t of_epochs[] = {part.carried, part.taken, part.host_served};
+            warp_sums(ctx, of_epochs);
+            all.carried = of_epochs[0];
+            all.taken = of_epochs[1];
+            all.host_served = of_epochs[2];
+        }
         return all;
     }
 };

@@ -20,6 +20,19 @@ inline constexpr double server_share_of<Body> = Body::server_share;
 /// In place of a body, where components do all the work.
 struct no_body {};
 
+/// The body of a session, whose program has an inbox before the components.
+template <class Body>
+struct resident_body {
+    Body body;
+
+    template <class Ctx, class Inbox, class... Agents>
+    LANEWAY_FN void operator()(Ctx& ctx, Inbox&, Agents&... agents) const {
+        call_needs_LANEWAY_FN(body, ctx, agents...);
+    }
+};
+template <class Body>
+inline constexpr double server_share_of<resident_body<Body>> = server_share_of<Body>;
+
 /// A persistent program: every working lane calls `body(ctx, agents...)` once, with an agent of each component and
 /// ctx.rank() of ctx.size() as its place in the job, and takes its turns at the components' own work afterwards, until
 /// nothing is left anywhere.
@@ -67,6 +80,7 @@ struct program {
     std::uint64_t ranks = 1;
     std::uint64_t worker_warps = 1;
     int server_blocks = 0;
+    bool bodies_have_run = false;  ///< a session's program that comes back
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
@@ -81,7 +95,7 @@ struct program {
         const auto steer = [&] {
             sampler.turn(ctx, control.open());
             // Where warps meet, the termination detector would say nothing but that the run goes on.
-            const bool meets = has_body && meeting.turn(ctx);
+            const bool meets = has_body && !bodies_have_run && meeting.turn(ctx);
             if (one_lane || !meets || ++turns % 64 == 0) {
                 control.turn(ctx);
             } else {
@@ -148,7 +162,7 @@ struct program {
             // Where no warp flushes, as on a lone GPU, somebody must look after what lanes of a body wait for.
             const bool control_assists = has_body && !one_lane && server_blocks == 0;
             unsigned controls = 0;
-            bool has_run = !has_body;
+            bool has_run = !has_body || bodies_have_run;
             progress_loop(
                 ctx, mine, state, termination,
                 [&] {

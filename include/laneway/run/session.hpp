@@ -25,9 +25,17 @@ struct epoch_report {
     std::uint64_t number = 0;  ///< grows; the session closes epochs of its own to leave the devices
     double seconds = 0;        ///< from the call of quiesce until all was done
     std::uint64_t posted = 0;  ///< messages that host threads have posted, or called with, since the last epoch
+    /// Messages that went from PE to PE since the last epoch that was told, as run_report counts them. As many were
+    /// served: each epoch is audited, as are the messages that PEs took from host threads.
+    std::uint64_t carried = 0;
+    std::uint64_t served = 0;  ///< of the carried ones, those whose handler has run
     /// As run_report::waiting_tags, when the last epoch was closed; 64 of a PE at most.
     std::vector<waiting_tag> waiting_tags;
 };
+
+/// Whether nothing was lost until an epoch was done, before which host threads had left so many messages. Throws
+/// device_fault, which names the epoch, where something was.
+void audit_epoch(std::uint64_t epoch, std::uint64_t left, const epoch_totals& all);
 
 /// Keeps a program on the devices, on a thread of its own, and knows when it is there. Any thread may use it.
 class resident_program {
@@ -67,6 +75,7 @@ public:
     /// For a thread that waits for the program: throws once it has failed, and what interrupts the thread. Past the
     /// deadline, from now, it ends the program and throws timeout_error.
     [[nodiscard]] while_waiting waiting();
+    /// Throws device_fault where the audit fails, which ends the program.
     epoch_report quiesce();
     /// Has the program leave the devices when all is done, and calls `use` before it can come back.
     void while_away(const std::function<void()>& use);
@@ -91,6 +100,8 @@ private:
     template <class Left>
     void await_leave(std::unique_lock<std::mutex>& lock, const Left& left);
     std::uint64_t close_epoch();
+    void account(epoch_report& report, std::uint64_t left);
+    [[noreturn]] void end_with(std::unique_lock<std::mutex>& lock, const std::exception_ptr& failure);
     [[nodiscard]] std::uint64_t done() const;
     void throw_failure();
     [[noreturn]] void pass_deadline();
@@ -104,7 +115,7 @@ private:
     std::vector<host_feed*> feeds_;
     launch start_;
     std::shared_ptr<timeline> timeline_;  ///< of the options; may be null
-    std::shared_ptr<std::byte> words_;    ///< asked and done, see epoch_words
+    std::shared_ptr<std::byte> words_;    ///< asked, done and totals, see epoch_words
     held_mutex using_;  ///< held by who uses the devices, and until the program is about to; before mutex_
     std::mutex mutex_;
     std::condition_variable changed_;
@@ -121,6 +132,7 @@ private:
     int leaving_ = 0;                            ///< threads that wait for it to leave
     std::uint64_t epoch_ = 0;                    ///< the last that was closed
     std::uint64_t told_ = 0;                     ///< messages in the epochs so far
+    epoch_totals totals_;                        ///< when the last epoch was told
     std::exception_ptr failure_;
     std::thread::id owner_ = std::this_thread::get_id();
     std::thread thread_;
@@ -138,8 +150,9 @@ public:
     template <class Launch>
     session(machine& machine, const options& options, std::unique_ptr<comm_resources> resources,
             std::vector<std::shared_ptr<session_feed>> feeds, const Launch& launch)
-        : resources_(std::move(resources)), inboxes_(machine, list::message_bytes, list::answer_words * 4, inbox_slots,
-                                                     pe_with(options, injected_fault::shut_inbox)),
+        : resources_(std::move(resources)),
+          inboxes_(machine, list::message_bytes, list::answer_words * 4, inbox_slots,
+                   pe_with(options, injected_fault::shut_inbox), pe_with(options, injected_fault::losing_inbox)),
           feeds_(std::move(feeds)), n_pes_(machine.n_pes()), program_(machine, options, all_feeds(), [this, launch] {
               seconds_ += launch(*this);
               comes_back_ = true;
@@ -191,7 +204,7 @@ public:
     }
 
     /// Closes an epoch: returns when all that has been posted so far, and all that followed from it, is done
-    /// everywhere.
+    /// everywhere. Throws device_fault where its audit finds that a message was lost; the session has failed then.
     epoch_report quiesce() {
         const resident_program::visit mine(program_);
         epoch_report report = program_.quiesce();

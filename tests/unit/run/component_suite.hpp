@@ -1,5 +1,5 @@
-// The contract of components, for each of them: it can be used in a run, and again in the next; a run of another
-// runtime refuses it; what it counts is told and adds up; and it works beside a mailbox.
+// The contract of components, for each of them: it can be used in a run, and again in the next, or in none; a run takes
+// it once; a run of another runtime refuses it; what it counts is told and adds up; and it works beside a mailbox.
 //
 // A case has, for a runtime `rt`,
 //   explicit the_case(runtime& rt);
@@ -8,6 +8,7 @@
 //   Body body() const;                   what lanes do with its agent, or no_body
 //   void check(const run_report&, std::uint64_t runs);   whether all of it was done, after so many runs that ended well
 //   static constexpr bool belongs;       whether it is for runs of one runtime
+//   static constexpr bool alone = true;  where two of it in a run do not compile
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,6 +49,11 @@ struct also_post {
         if constexpr (!std::is_same_v<Body, no_body>) body(ctx, agent);
         (void)box.post(ctx, next, parcel{2});
     }
+};
+
+struct take_two {
+    template <class Ctx, class First, class Second>
+    LANEWAY_FN void operator()(Ctx&, First&, Second&) const {}
 };
 
 template <class Case>
@@ -106,6 +112,30 @@ TYPED_TEST_P(component_test, OfAnotherRuntimeIsRefusedAndStillWorksInItsOwn) {
     });
 }
 
+TYPED_TEST_P(component_test, OneThatNoRunTakesIsInNobodysWay) {
+    this->on_all_devices([&](runtime& rt, TypeParam& its) {
+        {
+            TypeParam unused(rt);
+            its.check(this->run(rt, its), 1);
+        }
+        its.check(this->run(rt, its), 2);
+    });
+}
+
+TYPED_TEST_P(component_test, ARunTakesItOnce) {
+    this->on_all_devices([&](runtime& rt, TypeParam& its) {
+        if constexpr (!requires { TypeParam::alone; }) {
+            try {
+                (void)rt.run(take_two{}, its.part(), its.part());
+                ADD_FAILURE() << "taken twice";
+            } catch (const usage_error& e) {
+                EXPECT_STREQ(e.what(), "a component may be given to a run once only");
+            }
+        }
+        its.check(this->run(rt, its), 1);
+    });
+}
+
 TYPED_TEST_P(component_test, WorksBesideAMailbox) {
     this->on_all_devices([&](runtime& rt, TypeParam& its) {
         const auto weighed = rt.allocate<std::uint64_t>(1);
@@ -125,7 +155,7 @@ TYPED_TEST_P(component_test, WorksBesideAMailbox) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(component_test, IsUsedInOneRunAndInTheNext, OfAnotherRuntimeIsRefusedAndStillWorksInItsOwn,
-                            WorksBesideAMailbox);
+                            OneThatNoRunTakesIsInNobodysWay, ARunTakesItOnce, WorksBesideAMailbox);
 
 }  // namespace
 }  // namespace laneway::test

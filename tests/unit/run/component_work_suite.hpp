@@ -33,7 +33,7 @@ private:
 };
 
 struct worklist_case {
-    static constexpr bool belongs = true;
+    static constexpr bool belongs = true, alone = true;
     explicit worklist_case(runtime& rt) : rt_(rt), graph_(rt), list_(graph_.list(rt.machine())) {}
     [[nodiscard]] auto& part() { return list_; }
     void prepare() {
@@ -59,7 +59,7 @@ private:
 };
 
 struct item_case {
-    static constexpr bool belongs = true;
+    static constexpr bool belongs = true, alone = true;
     explicit item_case(runtime& rt) : list_(rt.machine(), applications(rt), small()), n_pes_(rt.n_pes()) {}
     [[nodiscard]] auto& part() { return list_; }
     void prepare() {

@@ -137,7 +137,7 @@ TEST_P(components_test, CollectivesAddUpWhatMessagesHaveDone) {
         runtime rt(options_for(GetParam(), seed));
         auto arrived = rt.allocate<std::uint64_t>(1);
         const auto wrong = rt.allocate<std::uint64_t>(1);
-        auto sums = rt.collectives();
+        const auto sums = rt.collectives();
         for (int again = 0; again < 2; ++again) {
             arrived.clear();
             rt.run(post_and_sum{arrived.ref(), wrong.ref()}, rt.mailbox<up>(add_to{arrived.ref(), 0}), sums);
@@ -147,6 +147,39 @@ TEST_P(components_test, CollectivesAddUpWhatMessagesHaveDone) {
         EXPECT_THROW(
             other.run(post_and_sum{arrived.ref(), wrong.ref()}, other.mailbox<up>(add_to{arrived.ref(), 0}), sums),
             usage_error);
+    }
+}
+
+/// Lanes post and meet at barriers with a value, behind which all that was posted has come.
+struct post_and_meet {
+    symmetric_ref<std::uint64_t> arrived;
+    symmetric_ref<std::uint64_t> wrong;
+    template <class Ctx, class Box, class Sums>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box, Sums& sums) const {
+        for (std::uint64_t round = 1; round <= 3; ++round) {
+            (void)box.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), up{ctx.rank() + round});
+            const auto posted = sums.barrier(ctx, box, ctx.rank() + round, reduction::sum{});
+            if (!posted) return;
+            const std::uint64_t before = round * (round - 1) / 2 * ctx.size();
+            const std::uint64_t ranks = ctx.size() * (ctx.size() - 1) / 2;
+            const std::uint64_t here =
+                box.slot() == 0 ? ctx.load(arrived.local(ctx), order::relaxed, scope::device) : 0;
+            const auto all = sums.barrier(ctx, box, here, reduction::sum{});
+            if (!all) return;
+            if (posted.value != ranks + round * ctx.size()) atomic_add(ctx, wrong[0], 1);
+            if (all.value != round * ranks + before + round * ctx.size()) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(components_test, ABarrierWithAValueWaitsForMessagesAsWell) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+        runtime rt(options_for(GetParam(), seed));
+        const auto arrived = rt.allocate<std::uint64_t>(1), wrong = rt.allocate<std::uint64_t>(1);
+        const auto sums = rt.collectives();
+        rt.run(post_and_meet{arrived.ref(), wrong.ref()}, rt.mailbox<up>(add_to{arrived.ref(), 0}), sums);
+        ASSERT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "seed " << seed;
+        ASSERT_GT(total(arrived, rt.n_pes(), 0), 0u);
     }
 }
 

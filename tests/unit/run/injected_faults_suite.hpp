@@ -6,6 +6,7 @@
 
 #include "laneway/runtime.hpp"
 #include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 namespace {
@@ -162,6 +163,30 @@ TEST_P(injected_faults_test, AnInboxThatNobodyEmptiesIsNamed) {
     };
     ends(injected_fault::shut_inbox, 1, {"did not do in time", "inbox of PE 1: 1024 of 1024 slots in use"}, fill,
          late::host_threads);
+}
+
+TEST_P(injected_faults_test, AMessageThatIsLostIsFoundWhenItsEpochIsDone) {
+    runtime rt(with(injected_fault::losing_inbox, 1, late::host_threads));
+    const auto box = rt.mailbox<note>(read_note{});
+    {
+        auto session = rt.start(box);
+        session.post(0, note{0});
+        EXPECT_NO_THROW(session.quiesce());
+        session.post(0, note{0});
+        session.post(1, note{0});
+        const std::string lost = thrown<device_fault>([&] { session.quiesce(); });
+        EXPECT_EQ(lost,
+                  "audit mismatch in epoch 2: 3 messages of host threads left, 3 taken, 2 served; 0 messages "
+                  "carried between PEs, 0 served");
+        EXPECT_EQ(thrown<device_fault>([&] { session.quiesce(); }), lost);
+        EXPECT_EQ(thrown<device_fault>([&] { session.post(0, note{0}); }), lost);
+        (void)rt.allocate<int>(1);  // the program has left the devices
+        EXPECT_EQ(thrown<device_fault>([&] { session.stop(); }), lost);
+    }
+    auto session = rt.start(box);
+    session.post(0, note{0});
+    EXPECT_NO_THROW(session.quiesce());
+    EXPECT_EQ(session.stop().posted, 1u);
 }
 
 TEST_P(injected_faults_test, AnEpochThatAPeDoesNotTellOfMeetsItsDeadline) {

@@ -1,6 +1,9 @@
 // A graph for worklists whose keys are easily told.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <vector>
 
 #include "laneway/flow/hub_shards_memory.hpp"
@@ -45,6 +48,24 @@ struct path_graph {
     std::vector<buffer<std::uint64_t>> starts;  // one a PE
     std::vector<hub_shards> hubs;
     std::vector<worklist_share<path_arcs>> shares;
+};
+
+/// Keys of a path's vertices by all proposals so far.
+class path_keys {
+public:
+    explicit path_keys(std::uint64_t vertices) : keys_(vertices, worklist_word<std::uint32_t>::unreached) {}
+    void propose(std::uint64_t vertex, std::uint32_t key) {
+        for (; vertex < keys_.size(); ++vertex, ++key) keys_[vertex] = std::min(keys_[vertex], key);
+    }
+    void expect(const runtime& rt, const worklist<std::uint32_t, path_arcs>& list) const {
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto first = keys_.begin() + static_cast<std::ptrdiff_t>(static_cast<unsigned>(pe) * path_of_a_pe);
+            EXPECT_EQ(list.keys(pe), std::vector(first, first + path_of_a_pe)) << "PE " << pe;
+        }
+    }
+
+private:
+    std::vector<std::uint32_t> keys_;
 };
 
 }  // namespace

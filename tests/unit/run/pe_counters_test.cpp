@@ -89,5 +89,38 @@ TEST(pe_counters_test, SumsMessagesBodiesAndTheWorkOfAComponent) {
     EXPECT_EQ(seen.least, 70u);
 }
 
+/// An inbox of which six messages were taken and five have been served.
+struct fed_component : counting_component {
+    static constexpr bool takes_from_host = true;
+    template <class Ctx>
+    void add_epoch(Ctx&, fed_reply& sum) const {
+        sum.taken += 6;
+        sum.host_served += 5;
+    }
+};
+
+TEST(pe_counters_test, TellsOfMessagesOfTheHostAndOfThoseThatLeft) {
+    const test::lone_environment environment(0, 1, 10);
+    work_counters work;
+    work.served = 5;
+    work.replies_served = 2;
+    work.deferred = 4;
+    work.replied = 3;
+    link_counters sent;
+    sent.messages = 7;
+    links_ref links;
+    links.work = &work;
+    links.sent = &sent;
+    cpu::context lane(environment.get(), 0, 1, nullptr);
+    using list = route_list<routes<route<std::uint64_t, ignore_word>>>;
+    const view_list<fed_component> views{};
+    const fed_reply seen = counters_of<cpu::context, list>(links, 0, views).look(lane);
+    EXPECT_EQ(seen.created, 7u + 4 + 3 + 3);
+    EXPECT_EQ(seen.carried, 7u + 3) << "messages and replies";
+    EXPECT_EQ(seen.served, 5u + 2);
+    EXPECT_EQ(seen.taken, 6u);
+    EXPECT_EQ(seen.host_served, 5u);
+}
+
 }  // namespace
 }  // namespace laneway

@@ -7,6 +7,7 @@
 
 #include "laneway/run/session.hpp"
 #include "laneway/simt/machine.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway {
 namespace {
@@ -51,6 +52,21 @@ struct resident {
     std::atomic<bool> made = false;
     std::unique_ptr<resident_program> program;
 };
+
+TEST(resident_program_test, AnEpochIsAuditedByWhatHostsHaveLeftAndPesHaveServed) {
+    // carried, served, taken, served of those.
+    EXPECT_NO_THROW(audit_epoch(1, 0, {}));
+    EXPECT_NO_THROW(audit_epoch(4, 5, {7, 7, 5, 5}));
+    EXPECT_NO_THROW(audit_epoch(4, 5, {7, 7, 6, 6})) << "others post while an epoch is closed";
+    EXPECT_THROW(audit_epoch(4, 5, {7, 6, 5, 5}), device_fault);
+    EXPECT_THROW(audit_epoch(4, 5, {7, 8, 5, 5}), device_fault);
+    EXPECT_THROW(audit_epoch(4, 5, {7, 7, 4, 4}), device_fault);
+    EXPECT_EQ(test::thrown<device_fault>([] {
+                  audit_epoch(4, 5, {7, 7, 5, 4});
+              }),
+              "audit mismatch in epoch 4: 5 messages of host threads left, 5 taken, 4 served; 7 messages carried "
+              "between PEs, 7 served");
+}
 
 TEST(resident_program_test, StopWaitsForWhoIsAtWorkWithIt) {
     resident session;

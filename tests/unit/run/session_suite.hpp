@@ -158,9 +158,11 @@ TEST_P(session_test, AnEpochEndsWithAllThatFollowsFromItsPosts) {
         auto session = rt.start(rt.mailbox<hop, ask_sum>(go_on{ended.ref()}, tell_sum{ended.ref()}));
         for (std::uint64_t epoch = 1; epoch <= 5; ++epoch) {
             for (int pe = 0; pe < rt.n_pes(); ++pe) session.post(pe, hop{20});
-            session.quiesce();
-            ASSERT_EQ(asked_total(session, rt.n_pes()), epoch * static_cast<std::uint64_t>(rt.n_pes()))
-                << "seed " << seed;
+            const epoch_report report = session.quiesce();
+            const auto pes = static_cast<std::uint64_t>(rt.n_pes());
+            EXPECT_EQ(report.carried, pes == 1 ? 0 : 20 * pes) << "each hop goes to another PE";
+            EXPECT_EQ(report.served, report.carried);
+            ASSERT_EQ(asked_total(session, rt.n_pes()), epoch * pes) << "seed " << seed;
         }
     }
 }
@@ -198,24 +200,6 @@ TEST_P(session_test, RunsAndMemoryMayBeUsedBetweenEpochs) {
     session.stop();
     EXPECT_EQ(total(rt, sum), 115u);
 }
-
-/// Keys of a path's vertices by all proposals so far.
-class path_keys {
-public:
-    explicit path_keys(std::uint64_t vertices) : keys_(vertices, worklist_word<std::uint32_t>::unreached) {}
-    void propose(std::uint64_t vertex, std::uint32_t key) {
-        for (; vertex < keys_.size(); ++vertex, ++key) keys_[vertex] = std::min(keys_[vertex], key);
-    }
-    void expect(const runtime& rt, const worklist<std::uint32_t, path_arcs>& list) const {
-        for (int pe = 0; pe < rt.n_pes(); ++pe) {
-            const auto first = keys_.begin() + static_cast<std::ptrdiff_t>(static_cast<unsigned>(pe) * path_of_a_pe);
-            EXPECT_EQ(list.keys(pe), std::vector(first, first + path_of_a_pe)) << "PE " << pe;
-        }
-    }
-
-private:
-    std::vector<std::uint32_t> keys_;
-};
 
 TEST_P(session_test, AWorklistTakesKeysFromSeveralThreads) {
     for (const double lease : {0.0, 1e-6}) {
@@ -341,6 +325,36 @@ TEST_P(session_test, ThreadsCloseEpochsWhileOthersPostAndTheOwnerReleases) {
     for (int i = 0; i < 10; ++i) session.release();
     for (auto& t : threads) t.join();
     EXPECT_EQ(total(rt, sum), 3u * (checked() ? 5 : 30));
+}
+
+/// More threads than the epochs whose account is kept.
+TEST_P(session_test, EpochsOfManyThreadsTellOfEachMessageOnce) {
+    for (const double lease : {0.0, 1e-6}) {
+        runtime rt(with(lease));
+        const auto ended = rt.allocate<std::uint64_t>(1);
+        auto session = rt.start(rt.mailbox<hop>(go_on{ended.ref()}));
+        std::atomic<std::uint64_t> posted{0}, carried{0}, served{0};
+        const auto tell = [&](const epoch_report& report) {
+            posted += report.posted;
+            carried += report.carried;
+            served += report.served;
+        };
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 2 * static_cast<int>(epoch_words::kept); ++t) {
+            threads.emplace_back([&, t] {
+                for (int i = 0; i < (checked() ? 3 : 20); ++i) {
+                    session.post((t + i) % rt.n_pes(), hop{3});
+                    tell(session.quiesce());
+                }
+            });
+        }
+        for (auto& t : threads) t.join();
+        tell(session.quiesce());
+        const run_report all = session.stop();
+        EXPECT_EQ(posted, total(rt, ended));
+        EXPECT_EQ(carried, all.carried);
+        EXPECT_EQ(served, all.served);
+    }
 }
 
 TEST_P(session_test, OthersPostWhileTheOwnerUsesTheDevicesAndTheLeaseRunsOut) {

@@ -44,7 +44,7 @@ concept points = requires {
 /// - Memory: arrays lie in memory of the own PE that all callers reach, shared or global, not in a lane's variables.
 ///   What callers wrote there before is seen, and all of them see the result. Calls with one value order nothing but
 ///   values. A barrier orders everything, over all PEs, as if each lane had fenced at system scope. No call waits for
-///   messages to be served: box.barrier does.
+///   messages to be served: box.barrier does, and with a value the agent's barrier(ctx, box, value, op).
 /// - Errors: a call returns ok, or what has ended the run, of which every member hears: collective_mismatch (members
 ///   called other collectives, sizes or roots), collective_incomplete (a warp of the PE has returned without),
 ///   collective_too_long, bad_pe, or stopped. A member on another PE that never comes is found by the deadline.

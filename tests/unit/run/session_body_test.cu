@@ -1,0 +1,1 @@
+#include "session_body_suite.hpp"  // on GPUs

@@ -1,0 +1,81 @@
+// The contract of components, for those by which lanes have something run elsewhere.
+#pragma once
+
+#include "service_job.hpp"
+#include "unit/run/component_suite.hpp"
+
+namespace laneway::test {
+namespace {
+
+/// Each lane has a command run on the next PE.
+struct remote_run_case {
+    static constexpr bool belongs = true;
+    struct body_type {
+        symmetric_ref<std::uint64_t> posted;
+        template <class Ctx, class Remote>
+        LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
+            const status sent = remote.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), task<mark_lane>, 0);
+            if (sent == status::ok) atomic_add(ctx, posted[0], 1);
+        }
+    };
+    explicit remote_run_case(runtime& rt)
+        : rt_(rt), marks_(rt.allocate<std::uint64_t>(1)), lanes_(rt.allocate<std::uint64_t>(2)),
+          posted_(rt.allocate<std::uint64_t>(1)), remote_(rt.machine(), mark_lane{marks_.ref(), lanes_.ref()}) {}
+    [[nodiscard]] auto& part() { return remote_; }
+    void prepare() {}
+    [[nodiscard]] body_type body() const { return {posted_.ref()}; }
+    void check(const run_report&, std::uint64_t runs) const {
+        const std::uint64_t posted = sum_of(rt_, posted_);
+        EXPECT_GT(posted, 0u);
+        EXPECT_EQ(sum_of(rt_, marks_), posted);
+        EXPECT_EQ(remote_.statistics().run, posted / runs);
+    }
+
+private:
+    runtime& rt_;
+    symmetric_array<std::uint64_t> marks_, lanes_, posted_;
+    remote_queue<mark_lane> remote_;
+};
+
+/// Each lane has the square of a number made, and adds to a word of the next PE.
+struct service_run_case {
+    static constexpr bool belongs = true;
+    struct body_type {
+        symmetric_ref<std::uint64_t> counts;  ///< of requests, and of wrong answers
+        template <class Ctx, class Service>
+        LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
+            (void)served.add(ctx, counts[0], (ctx.pe() + 1) % ctx.n_pes(), 1);
+            const auto square = served.call(ctx, task<mark_and_square>, {0, 7});
+            if (square.code != status::ok || square.value != 49) atomic_add(ctx, counts[1], 1);
+        }
+    };
+    explicit service_run_case(runtime& rt)
+        : rt_(rt), counts_(rt.allocate<std::uint64_t>(2)), marks_(rt.allocate<std::uint64_t>(1)),
+          served_(rt.machine(), small(), mark_and_square{marks_.ref()}) {}
+    [[nodiscard]] auto& part() { return served_; }
+    void prepare() {}
+    [[nodiscard]] body_type body() const { return {counts_.ref()}; }
+    void check(const run_report&, std::uint64_t runs) const {
+        const std::uint64_t added = sum_of(rt_, counts_);
+        EXPECT_GT(added, 0u);
+        EXPECT_EQ(sum_of(rt_, marks_), added);
+        EXPECT_EQ(sum_of(rt_, counts_, 1), 0u);
+        EXPECT_EQ(served_.statistics().requests, 2 * added / runs);
+    }
+
+private:
+    static service_options small() {
+        service_options o;
+        o.server_share = 0.001;  // one block
+        return o;
+    }
+    runtime& rt_;
+    symmetric_array<std::uint64_t> counts_, marks_;
+    service<mark_and_square> served_;
+};
+
+using request_cases = testing::Types<remote_run_case, service_run_case>;
+INSTANTIATE_TYPED_TEST_SUITE_P(requests, component_test, request_cases);
+
+}  // namespace
+}  // namespace laneway::test

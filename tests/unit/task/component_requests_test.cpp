@@ -1,0 +1,1 @@
+#include "component_requests_suite.hpp"

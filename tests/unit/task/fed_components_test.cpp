@@ -1,0 +1,1 @@
+#include "fed_components_suite.hpp"
