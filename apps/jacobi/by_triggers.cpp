@@ -1,5 +1,5 @@
-// Triggered: the exchange of each array's borders is prepared once, and goes off when all lanes of a PE have written
-// theirs and the neighbour has read its halo.
+// Triggered: the exchange of each array's borders is prepared once, and goes off when the warps that compute a border
+// have written it. Only these wait for the halo; what else a step needs is a barrier of the own PE.
 #include "jacobi/membrane.hpp"
 #include "laneway/run/schedules/halo_exchange.hpp"
 
@@ -13,24 +13,28 @@ struct step_by_triggers {
     std::uint64_t steps;
 
     template <class Ctx, class Triggers, class Collectives>
-    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Collectives& together) const {
-        const bool leads = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) == 0;
-        if (leads) {
-            for (const auto& halo : halos) {
-                if (halo.free(ctx, triggers) != status::ok) return;
-            }
-        }
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Collectives& own) const {
+        const auto upper = cells_of_warp(ctx, 1), lower = cells_of_warp(ctx, all.rows);
         computing_time spent;
         for (std::uint64_t step = 0; step < steps; ++step) {
-            const halo_exchange_ref &read = halos[step % 2], &written = halos[(step + 1) % 2];
+            const halo_exchange_ref& written = halos[(step + 1) % 2];
             all.compute(ctx, step, spent);
-            if (together.barrier(ctx) != status::ok) return;
-            // Of the first array the halo was not exchanged before it was read.
-            if (leads && step > 0 && read.free(ctx, triggers) != status::ok) return;
-            if (leads && written.send(ctx, triggers) != status::ok) return;
+            if (written.wrote_left(ctx, triggers, upper) != status::ok) return;
+            if (written.wrote_right(ctx, triggers, lower) != status::ok) return;
+            if (own.barrier(ctx) != status::ok) return;
+            if (upper + lower == 0) continue;
             if (written.wait(ctx, triggers, step / 2 + 1) != status::ok) return;
         }
         all.add(ctx, spent);
+    }
+
+private:
+    /// How many cells of a row the warp computes. All its lanes, together.
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t cells_of_warp(Ctx& ctx, std::uint64_t row) const {
+        std::uint32_t mine = 0;
+        all.each_computed(ctx, row, [&](std::uint64_t) { ++mine; });
+        return warp_sum(ctx, mine);
     }
 };
 
@@ -41,11 +45,15 @@ double jacobi_by_triggers(runtime& rt, const membrane& all, std::uint64_t steps)
     auto tags = rt.triggers({.tags = 2 * halo_exchange_ref::n_tags});
     const auto exchange = [&](int which) {
         return halo_exchange<double>(rt.machine(), tags, ref.values[which], ref.rows * ref.width, ref.width,
-                                     static_cast<std::uint32_t>(which) * halo_exchange_ref::n_tags);
+                                     {.first_tag = static_cast<std::uint32_t>(which) * halo_exchange_ref::n_tags,
+                                      .parts = static_cast<std::uint32_t>(ref.width - 2),
+                                      .waits_for_free = false});
     };
     const auto of_a = exchange(0), of_b = exchange(1);
-    auto together = rt.collectives();
-    return rt.run(step_by_triggers{ref, {of_a.ref(), of_b.ref()}, steps}, tags, together).run_seconds;
+    collective_options each_alone;
+    for (int pe = 0; pe < rt.n_pes(); ++pe) each_alone.teams.push_back(pe);
+    auto own = rt.collectives(each_alone);
+    return rt.run(step_by_triggers{ref, {of_a.ref(), of_b.ref()}, steps}, tags, own).run_seconds;
 }
 
 }  // namespace laneway::apps

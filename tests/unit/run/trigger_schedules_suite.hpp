@@ -172,33 +172,101 @@ struct sum_neighbours {
     }
 };
 
+/// The same by two arrays in turn, and borders that are written in parts: halos are free without a word.
+struct sum_in_turn {
+    halo_exchange_ref halos[2];
+    symmetric_ref<std::uint64_t> rows[2];
+    std::uint64_t rounds;
+
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        if (ctx.rank() % lanes >= static_cast<std::uint64_t>(Ctx::warp_lanes)) return;
+        for (std::uint64_t round = 0; round < rounds; ++round) {
+            const auto from = rows[round % 2].local(ctx), to = rows[(round + 1) % 2].local(ctx);
+            for (auto i = static_cast<std::uint64_t>(ctx.lane()); i < cells; i += Ctx::warp_lanes) {
+                std::uint64_t sum = 0;
+                for (std::uint64_t k = 0; k <= 2 * width; ++k) sum += from[i + k];
+                to[i + width] = sum;
+            }
+            const halo_exchange_ref& halo = halos[(round + 1) % 2];
+            for (const std::uint32_t some : {1u, 0u, parts - 1}) {
+                if (halo.wrote_left(ctx, triggers, some) != status::ok) return;
+                if (halo.wrote_right(ctx, triggers, some) != status::ok) return;
+            }
+            if (halo.wait(ctx, triggers, round / 2 + 1) != status::ok) return;
+            ctx.sync(full_warp<Ctx>);
+        }
+    }
+
+    static constexpr std::uint32_t parts = 3;
+};
+
+/// A row of all PEs, with nothing beyond its ends.
+std::vector<std::uint64_t> cells_of_all(std::uint64_t pes) {
+    std::vector<std::uint64_t> all(pes * cells + 2 * width);
+    for (std::uint64_t i = 0; i < pes * cells; ++i) all[width + i] = i % 7 + 1;
+    return all;
+}
+void give_parts(symmetric_array<std::uint64_t>& row, const std::vector<std::uint64_t>& all, bool with_halo) {
+    const auto pes = static_cast<int>((all.size() - 2 * width) / cells);
+    for (int pe = 0; pe < pes; ++pe) {
+        const auto first = all.begin() + static_cast<std::ptrdiff_t>(pe) * static_cast<std::ptrdiff_t>(cells);
+        std::vector<std::uint64_t> part(first, first + static_cast<std::ptrdiff_t>(cells + 2 * width));
+        if (!with_halo) {
+            std::fill_n(part.begin(), width, 0);
+            std::fill_n(part.end() - static_cast<std::ptrdiff_t>(width), width, 0);
+        }
+        row.copy_in(pe, part);
+    }
+}
+/// Cells of all PEs after so many rounds, beside those of one row.
+void expect_sums(const symmetric_array<std::uint64_t>& row, std::vector<std::uint64_t> all, std::uint64_t rounds) {
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        std::vector<std::uint64_t> next(all.size());
+        for (std::uint64_t i = width; i < all.size() - width; ++i) {
+            for (std::uint64_t k = 0; k <= 2 * width; ++k) next[i] += all[i - width + k];
+        }
+        all = next;
+    }
+    const std::uint64_t pes = (all.size() - 2 * width) / cells;
+    for (std::uint64_t pe = 0; pe < pes; ++pe) {
+        const auto part = row.copy_out(static_cast<int>(pe));
+        for (std::uint64_t i = 0; i < cells; ++i) ASSERT_EQ(part[width + i], all[width + pe * cells + i]) << i;
+    }
+}
+
 TEST_P(trigger_schedules_test, HalosOfAStencilAreExchangedInManyRounds) {
     every_round(GetParam(), [&](const options& o) {
         runtime rt(o);
         constexpr std::uint64_t rounds = 6;
         auto row = rt.allocate<std::uint64_t>(cells + 2 * width);
-        const auto pes = static_cast<std::uint64_t>(rt.n_pes());
-        std::vector<std::uint64_t> all(pes * cells + 2 * width);
-        for (std::uint64_t i = 0; i < pes * cells; ++i) all[width + i] = i % 7 + 1;
-        for (std::uint64_t pe = 0; pe < pes; ++pe) {
-            std::vector<std::uint64_t> part(cells + 2 * width);
-            for (std::uint64_t i = 0; i < cells; ++i) part[width + i] = all[width + pe * cells + i];
-            row.copy_in(static_cast<int>(pe), part);
-        }
+        const auto all = cells_of_all(static_cast<std::uint64_t>(rt.n_pes()));
+        give_parts(row, all, false);
         auto tags = rt.triggers({.tags = halo_exchange_ref::n_tags});
         const halo_exchange<std::uint64_t> halo(rt.machine(), tags, row.ref(), cells, width);
         rt.run(sum_neighbours{halo.ref(), row.ref(), rounds}, tags);
-        for (std::uint64_t round = 0; round < rounds; ++round) {
-            std::vector<std::uint64_t> next(all.size());
-            for (std::uint64_t i = width; i < all.size() - width; ++i) {
-                for (std::uint64_t k = 0; k <= 2 * width; ++k) next[i] += all[i - width + k];
-            }
-            all = next;
-        }
-        for (std::uint64_t pe = 0; pe < pes; ++pe) {
-            const auto part = row.copy_out(static_cast<int>(pe));
-            for (std::uint64_t i = 0; i < cells; ++i) ASSERT_EQ(part[width + i], all[width + pe * cells + i]) << i;
-        }
+        expect_sums(row, all, rounds);
+    });
+}
+
+TEST_P(trigger_schedules_test, BordersAreWrittenInPartsAndHalosFreedByTheOtherArray) {
+    every_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        constexpr std::uint64_t rounds = 7;
+        auto a = rt.allocate<std::uint64_t>(cells + 2 * width), b = rt.allocate<std::uint64_t>(cells + 2 * width);
+        const auto all = cells_of_all(static_cast<std::uint64_t>(rt.n_pes()));
+        give_parts(a, all, true);
+        give_parts(b, std::vector<std::uint64_t>(all.size()), true);
+        auto tags = rt.triggers({.tags = 2 * halo_exchange_ref::n_tags});
+        const auto exchange = [&](const auto& row, std::uint32_t first_tag) {
+            return halo_exchange<std::uint64_t>(
+                rt.machine(), tags, row.ref(), cells, width,
+                {.first_tag = first_tag, .parts = sum_in_turn::parts, .waits_for_free = false});
+        };
+        const auto of_a = exchange(a, 0), of_b = exchange(b, halo_exchange_ref::n_tags);
+        rt.run(sum_in_turn{{of_a.ref(), of_b.ref()}, {a.ref(), b.ref()}, rounds}, tags);
+        expect_sums(b, all, rounds);
     });
 }
 

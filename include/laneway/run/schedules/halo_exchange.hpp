@@ -5,6 +5,16 @@
 
 namespace laneway {
 
+struct halo_exchange_options {
+    std::uint32_t first_tag = 0;
+    /// By how many parts a border is written; see halo_exchange_ref::wrote_left.
+    std::uint32_t parts = 1;
+    /// Whether a border waits until the neighbour has freed its halo. Without a wait the halo is free when the
+    /// neighbour's own border comes the other way: right where only who has read the halo writes that border, as with
+    /// two arrays of which each step reads one and writes the other.
+    bool waits_for_free = true;
+};
+
 /// Device view of a halo exchange; the same on every PE.
 struct halo_exchange_ref {
     static constexpr std::uint32_t n_tags = 3;  ///< to the left, to the right, and word that the halo has been read
@@ -25,6 +35,16 @@ struct halo_exchange_ref {
         if (has_left(ctx)) going = triggers.trigger(ctx, first_tag);
         if (going == status::ok && has_right(ctx)) going = triggers.trigger(ctx, first_tag + 1);
         return going;
+    }
+    /// The same of the left border, by all who write it: this warp has written so many of its parts, 0 for none. All
+    /// lanes of the warp, together.
+    template <class Ctx, class Triggers>
+    LANEWAY_FN status wrote_left(Ctx& ctx, Triggers& triggers, std::uint32_t parts) const {
+        return parts != 0 && has_left(ctx) ? triggers.trigger_warp(ctx, first_tag, parts) : status::ok;
+    }
+    template <class Ctx, class Triggers>
+    LANEWAY_FN status wrote_right(Ctx& ctx, Triggers& triggers, std::uint32_t parts) const {
+        return parts != 0 && has_right(ctx) ? triggers.trigger_warp(ctx, first_tag + 1, parts) : status::ok;
     }
     /// Waits until the halo of the `round`th exchange, from 1, is here, and the PE's own borders have been read. Any
     /// lane.
@@ -49,27 +69,29 @@ private:
 };
 
 /// Each PE's array has `width` elements of halo, `cells` of its own, and `width` of halo; neighbours in number exchange
-/// their `width` outermost cells. Host owner; it must outlive the runs. Uses 3 tags of each PE, from `first_tag` on.
+/// their `width` outermost cells. Host owner; it must outlive the runs. Uses 3 tags of each PE, from first_tag on.
 template <remote_word T>
 class halo_exchange {
 public:
     /// Throws usage_error as triggers::prepare.
     halo_exchange(machine& machine, triggers& tags, symmetric_ref<T> array, std::uint64_t cells, std::uint64_t width,
-                  std::uint32_t first_tag = 0)
-        : arrived_(machine, 1), first_tag_(first_tag) {
+                  const halo_exchange_options& options = {})
+        : arrived_(machine, 1), first_tag_(options.first_tag) {
         const int last = machine.n_pes() - 1;
+        // The border is written, and the neighbour's halo has been read.
+        const std::uint32_t threshold = options.parts + (options.waits_for_free ? 1 : 0);
         for (int pe = 0; pe <= last; ++pe) {
             auto read = trigger_operation::nothing(pe);
-            // Two triggers: the border is written, and the neighbour's halo has been read.
             if (pe > 0) {
-                tags.prepare(pe, first_tag, 2, border(array, width, cells + width, width, pe - 1), firing::each_round);
-                read = read.then(pe - 1, first_tag + 1);
+                tags.prepare(pe, first_tag_, threshold, border(array, width, cells + width, width, pe - 1),
+                             firing::each_round);
+                read = read.then(pe - 1, first_tag_ + 1);
             }
             if (pe < last) {
-                tags.prepare(pe, first_tag + 1, 2, border(array, cells, 0, width, pe + 1), firing::each_round);
-                read = read.then(pe + 1, first_tag);
+                tags.prepare(pe, first_tag_ + 1, threshold, border(array, cells, 0, width, pe + 1), firing::each_round);
+                read = read.then(pe + 1, first_tag_);
             }
-            tags.prepare(pe, first_tag + 2, 1, read, firing::each_round);
+            if (options.waits_for_free) tags.prepare(pe, first_tag_ + 2, 1, read, firing::each_round);
         }
     }
 
