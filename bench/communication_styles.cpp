@@ -39,7 +39,6 @@ void measure_training_on(const bench::arguments& args, apps::training_options o,
     o.job = job_of(args, devices);
     for (const auto style : apps::communication_styles) {
         const std::string name = to_string(style);
-        if (!bench::runs_on(name, devices)) continue;
         o.style = style;
         const auto times = bench::times_of(args.number("runs"), o.steps, [&]() -> bench::timed_run {
             const auto made = apps::training(o, data);
@@ -66,7 +65,6 @@ void measure_all_reduce(const bench::arguments& args, const std::string& devices
     o.rounds = static_cast<std::uint32_t>(args.number("steps", 1, 1u << 20));
     for (const auto style : apps::all_reduce_styles) {
         const std::string name = to_string(style);
-        if (!bench::runs_on(name, devices)) continue;
         o.style = style;
         const auto times = bench::times_of(args.number("runs"), o.rounds, [&]() -> bench::timed_run {
             const auto made = apps::all_reduce(o);
@@ -86,7 +84,6 @@ void measure_ping_pong(const bench::arguments& args, const std::string& devices,
     const std::uint64_t hops = o.rounds * parse_devices(devices).size();
     for (const auto style : apps::communication_styles) {
         const std::string name = to_string(style);
-        if (!bench::runs_on(name, devices)) continue;
         o.style = style;
         const auto times = bench::times_of(args.number("runs"), static_cast<double>(hops), [&]() -> bench::timed_run {
             const auto made = apps::ping_pong(o);

@@ -2,11 +2,9 @@
 // blocked.
 #pragma once
 
-#include <algorithm>
 #include <cstdio>
 
 #include "bench_support.hpp"
-#include "laneway/simt/device_list.hpp"
 
 namespace laneway::bench {
 
@@ -55,13 +53,6 @@ style_times times_of(std::uint64_t runs, double steps, Run&& run) {
         if (number > 0) times.add(made, steps);
     }
     return times;
-}
-
-/// Threads of the host cannot touch a GPU's memory.
-inline bool runs_on(const std::string& style, const std::string& devices) {
-    const auto listed = parse_devices(devices);
-    return style != "service_host" ||
-           std::none_of(listed.begin(), listed.end(), [](const auto& id) { return id.kind == device_kind::cuda; });
 }
 
 }  // namespace laneway::bench

@@ -74,7 +74,7 @@ served_run reduce_by_service(runtime& rt, const shared_array& array, std::uint32
     const shared_array_ref ref = array.ref();
     const auto staged = rt.allocate<float>(ref.shape.staged_elements());
     const auto arrived = rt.allocate<std::uint64_t>(ref.shape.pieces());
-    service served(rt.machine(), copying_service(rt, "all_reduce", by_host_threads));
+    service served(rt.machine(), copying_service(by_host_threads));
     auto together = rt.collectives();
     const double seconds =
         rt.run(reduce_with_service{ref, staged.ref(), arrived.ref(), rounds}, served, together).run_seconds;

@@ -44,7 +44,7 @@ private:
 }  // namespace
 
 served_run jacobi_by_service(runtime& rt, const membrane& all, std::uint64_t steps, bool by_host_threads) {
-    service served(rt.machine(), copying_service(rt, "jacobi", by_host_threads));
+    service served(rt.machine(), copying_service(by_host_threads));
     auto together = rt.collectives();
     const double seconds = rt.run(step_by_service{all.ref(), steps}, served, together).run_seconds;
     return {seconds, served.statistics().requests};

@@ -12,7 +12,7 @@ enum class communication_style {
     stream_triggered,  ///< kernels, copies and what they wait for are put into streams; the host waits for none of them
     triggered,         ///< one run; copies are prepared, and go off when lanes have written what they copy
     service_warps,     ///< one run; lanes have warps of their PE copy what they have written
-    service_host,      ///< the same by host threads; not on GPUs, whose memory they cannot touch
+    service_host,      ///< the same by host threads, which have copy engines copy where there are GPUs
     collective,        ///< one run; all lanes call a collective operation; the all-reduce alone
 };
 

@@ -24,7 +24,7 @@ struct pass_with_service {
 }  // namespace
 
 served_run pass_by_service(runtime& rt, const message& all, bool by_host_threads) {
-    service served(rt.machine(), copying_service(rt, "ping_pong", by_host_threads));
+    service served(rt.machine(), copying_service(by_host_threads));
     const double seconds = rt.run(pass_with_service{all.ref()}, served).run_seconds;
     return {seconds, served.statistics().requests};
 }

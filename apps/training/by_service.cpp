@@ -93,7 +93,7 @@ private:
 
 served_run train_by_service(runtime& rt, const network& net, std::uint32_t steps, bool by_host_threads) {
     const auto arrived = rt.allocate<std::uint64_t>(static_cast<unsigned>(net.shape().n_layers));
-    service served(rt.machine(), copying_service(rt, "training", by_host_threads));
+    service served(rt.machine(), copying_service(by_host_threads));
     auto together = rt.collectives();
     const double seconds = rt.run(train_with_service{net.ref(), arrived.ref(), steps}, served, together).run_seconds;
     return {seconds, served.statistics().requests};

@@ -28,6 +28,11 @@ std::vector<std::uint64_t> segment_table::sizes() const {
     return bytes_;
 }
 
+void* segment_table::base(std::uint32_t segment, int pe) const {
+    const std::lock_guard lock(changing_);
+    return segment < bytes_.size() ? bases_[segment * devices_.size() + static_cast<std::size_t>(pe)] : nullptr;
+}
+
 std::uint64_t segment_table::left() const {
     const std::lock_guard lock(changing_);
     return max_segments - bytes_.size();

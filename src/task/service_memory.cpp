@@ -24,7 +24,7 @@ service_options checked_options(const machine& machine, service_options options)
         throw usage_error("service: server_share: between 0 and 1");
     }
     if (machine.n_processes() > 1) throw usage_error("a service belongs to a job of one process");
-    // Host threads carry out nothing on a GPU's memory.
+    // Host threads need no atomics between GPUs.
     options.by == service_by::host ? refuse_apart(machine, "service") : refuse_without_atomics(machine, "service");
     options.slots = std::bit_ceil(options.slots);
     return options;

@@ -120,6 +120,27 @@ requires applies<Op, T> LANEWAY_FN T apply(Ctx& ctx, T* word, std::type_identity
     }
 }
 
+/// The same, of an operation that is known by its number.
+template <class Ctx, remote_word T>
+LANEWAY_FN T apply(Ctx& ctx, memory_op op, T* word, T value, T expected) {
+    const auto held = [&]<memory_op Op>() -> T {
+        if constexpr (applies<Op, T>) return apply<Op>(ctx, word, value, expected);
+        return {};
+    };
+    switch (op) {
+        case memory_op::put: return held.template operator()<memory_op::put>();
+        case memory_op::add: return held.template operator()<memory_op::add>();
+        case memory_op::bit_and: return held.template operator()<memory_op::bit_and>();
+        case memory_op::bit_or: return held.template operator()<memory_op::bit_or>();
+        case memory_op::bit_xor: return held.template operator()<memory_op::bit_xor>();
+        case memory_op::min: return held.template operator()<memory_op::min>();
+        case memory_op::max: return held.template operator()<memory_op::max>();
+        case memory_op::exchange: return held.template operator()<memory_op::exchange>();
+        case memory_op::compare_exchange: return held.template operator()<memory_op::compare_exchange>();
+        default: return held.template operator()<memory_op::get>();
+    }
+}
+
 /// Applies the operation of a place to the word of a PE that this lane reaches. Not inlined: it holds every operation
 /// on every type.
 template <class Ctx>
@@ -127,23 +148,7 @@ LANEWAY_SLOW std::uint64_t apply_at(Ctx& ctx, const memory_target& target, std::
                                     int pe) {
     return target.visit([&]<class T>() {
         T* const word = address(ctx, target.element<T>(), pe);
-        const T operand = word_of<T>(value);
-        const auto held = [&]<memory_op Op>() -> T {
-            if constexpr (applies<Op, T>) return apply<Op>(ctx, word, operand, word_of<T>(expected));
-            return {};
-        };
-        switch (target.op()) {
-            case memory_op::put: return word_bits(held.template operator()<memory_op::put>());
-            case memory_op::add: return word_bits(held.template operator()<memory_op::add>());
-            case memory_op::bit_and: return word_bits(held.template operator()<memory_op::bit_and>());
-            case memory_op::bit_or: return word_bits(held.template operator()<memory_op::bit_or>());
-            case memory_op::bit_xor: return word_bits(held.template operator()<memory_op::bit_xor>());
-            case memory_op::min: return word_bits(held.template operator()<memory_op::min>());
-            case memory_op::max: return word_bits(held.template operator()<memory_op::max>());
-            case memory_op::exchange: return word_bits(held.template operator()<memory_op::exchange>());
-            case memory_op::compare_exchange: return word_bits(held.template operator()<memory_op::compare_exchange>());
-            default: return word_bits(held.template operator()<memory_op::get>());
-        }
+        return word_bits(apply(ctx, target.op(), word, word_of<T>(value), word_of<T>(expected)));
     });
 }
 

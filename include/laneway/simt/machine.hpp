@@ -87,6 +87,8 @@ public:
     [[nodiscard]] std::uint64_t segment_size(std::uint32_t segment) const { return segments_->size(segment); }
     /// The same of each. Any thread.
     [[nodiscard]] std::vector<std::uint64_t> segment_sizes() const { return segments_->sizes(); }
+    /// Where a segment lies on a PE, in that device's memory; null where there is none. Any thread.
+    [[nodiscard]] void* segment_base(std::uint32_t segment, int pe) const { return segments_->base(segment, pe); }
 
     /// From now on the service runs next to every run, for as long as it exists. Any thread, also during a run.
     void attach(const std::shared_ptr<host_service>& service) {

@@ -24,6 +24,8 @@ public:
     [[nodiscard]] std::uint64_t size(std::uint32_t segment) const;
     /// The same of each.
     [[nodiscard]] std::vector<std::uint64_t> sizes() const;
+    /// Where a segment lies on a PE, in that device's memory; null where there is none.
+    [[nodiscard]] void* base(std::uint32_t segment, int pe) const;
     /// How many more can be added.
     [[nodiscard]] std::uint64_t left() const;
     /// From the next run on the segment holds nothing, on no PE.

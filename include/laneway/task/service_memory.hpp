@@ -20,6 +20,7 @@ struct service_options {
     service_by by = service_by::warps;   ///< who carries out the requests
     int pe = 0;                          ///< with service_by::pe: which one
     int threads = 1;                     ///< with service_by::host: they share out the blocks
+    bool by_copies = false;              ///< the same: CPU devices' memory too is reached as a GPU's always is
     std::uint32_t slots = 32;            ///< of a block's queue, 1 to 64: groups of requests on their way; rounded up
     std::uint64_t heap_bytes = 4 << 20;  ///< of each heap for allocate; 0: none
     double server_share = 0.06;          ///< of a GPU's blocks that serve, at least one; not where host threads do
@@ -56,6 +57,8 @@ public:
 
     [[nodiscard]] const service_options& options() const { return options_; }
     [[nodiscard]] laneway::machine& job() const { return machine_; }
+    /// Whether host threads serve that cannot touch symmetric memory.
+    [[nodiscard]] bool by_copies() const { return by_host() && (options_.by_copies || machine_.has_gpus()); }
     [[nodiscard]] const char* name(std::uint32_t type) const { return types_[type].name; }
 
     /// The queues are made when the grids are known, and again where a later run has more blocks. Tickets and counters

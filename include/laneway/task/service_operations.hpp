@@ -17,6 +17,18 @@ inline constexpr bool is_service_update =
 template <memory_op Op>
 inline constexpr bool is_service_fetch = Op != memory_op::put;
 
+/// Calls `use(copies)` where a host thread serves that cannot touch symmetric memory (service_copies.hpp); whether.
+template <class Ctx, class Use>
+LANEWAY_FN bool by_copies([[maybe_unused]] Ctx& ctx, [[maybe_unused]] const Use& use) {
+    if constexpr (on_host<Ctx>) {
+        if (ctx.copies() == nullptr) return false;
+        use(*ctx.copies());
+        return true;
+    } else {
+        return false;
+    }
+}
+
 /// Applies an operation to a word of a PE, and tells nothing of it.
 struct service_update {
     struct arguments {
@@ -29,8 +41,8 @@ struct service_update {
     static constexpr bool ordered = false;
 
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx& ctx, const arguments& a, service_call& call) const {
-        if (!call.reaches_memory()) return call.fail();
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& a) const {
+        if (by_copies(ctx, [&](auto& copies) { copies.update(a.target, a.pe, a.value); })) return;
         (void)apply_at(ctx, a.target, a.value, 0, a.pe);
     }
 };
@@ -48,10 +60,11 @@ struct service_fetch {
     static constexpr bool ordered = false;
 
     template <class Ctx>
-    LANEWAY_FN result operator()(Ctx& ctx, const arguments& a, service_call& call) const {
-        if (call.reaches_memory()) return apply_at(ctx, a.target, a.value, a.expected, a.pe);
-        call.fail();
-        return 0;
+    LANEWAY_FN result operator()(Ctx& ctx, const arguments& a) const {
+        result held = 0;
+        if (by_copies(ctx, [&](auto& copies) { held = copies.apply(a.target, a.pe, a.value, a.expected); }))
+            return held;
+        return apply_at(ctx, a.target, a.value, a.expected, a.pe);
     }
 };
 
@@ -64,6 +77,7 @@ struct service_signal {
     template <class Ctx>
     LANEWAY_FN void raise(Ctx& ctx, int pe) const {
         if (!any) return;
+        if (by_copies(ctx, [&](auto& copies) { copies.signal(word, pe, value); })) return;
         auto* const to = address(ctx, word.element<std::uint64_t>(), pe);
         // Partner: the acquire load of who waits for the word.
         ctx.fence(scope::system);
@@ -90,15 +104,20 @@ struct service_put {
     static constexpr const char* name = "put";
 
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx& ctx, const arguments& a, service_call& call) const {
-        if (!call.reaches_memory()) return call.fail();
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& a) const {
+        if (!by_copies(ctx, [&](auto& copies) { copies.put(a.first, a.pe, a.words, a.count); })) store(ctx, a);
+        a.signal.raise(ctx, a.pe);
+    }
+
+private:
+    template <class Ctx>
+    static LANEWAY_FN void store(Ctx& ctx, const arguments& a) {
         a.first.visit([&]<class T>() {
             T* const to = address(ctx, a.first.template element<T>(), a.pe);
             for (std::uint32_t i = 0; i < a.count; ++i) {
                 ctx.store(to + i, word_of<T>(a.words[i]), order::relaxed, scope::system);
             }
         });
-        a.signal.raise(ctx, a.pe);
     }
 };
 
@@ -117,7 +136,9 @@ struct service_copy {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const arguments& a, service_call& call) const {
-        if (!call.reaches_memory()) return call.fail();
+        if (by_copies(ctx, [&](auto& copies) { copies.copy(a.from, call.pe(), a.to, a.pe, a.count); })) {
+            return a.signal.raise(ctx, a.pe);
+        }
         bool ended = false;
         for (std::uint64_t first = 0; first < a.count && !ended; first += piece) {
             move(ctx, a, call.pe(), first, a.count - first < piece ? a.count - first : piece);

@@ -54,7 +54,8 @@ public:
     [[nodiscard]] LANEWAY_FN int pe() const { return pe_; }
     [[nodiscard]] LANEWAY_FN int block() const { return block_; }
     [[nodiscard]] LANEWAY_FN bool by_host() const { return block_ == host_thread; }
-    /// False where a host thread serves a GPU, whose memory it cannot touch.
+    /// False where a host thread serves a GPU, whose memory it cannot touch: what every service is asked for
+    /// (service_operations.hpp) it does by copies.
     [[nodiscard]] LANEWAY_FN bool reaches_memory() const { return reaches_memory_; }
 
     /// Whether the run is ending, so that a request that takes long should return. Any lane of a server; no wait.

@@ -12,6 +12,7 @@
 #include "laneway/base/one_line.hpp"
 #include "laneway/simt/cpu/context.hpp"
 #include "laneway/simt/host_service.hpp"
+#include "laneway/task/service_copies.hpp"
 #include "laneway/task/service_memory.hpp"
 #include "laneway/task/service_server.hpp"
 
@@ -22,8 +23,15 @@ class service_host_lane : public cpu::context {
 public:
     static constexpr bool serves_on_host = true;
 
-    service_host_lane(const pe_environment& of_pe, int block, int n_blocks, sub_allocator* heap)
-        : cpu::context(of_pe, block, n_blocks, nullptr), heap_(heap) {}
+    service_host_lane(const pe_environment& of_pe, int block, int n_blocks, sub_allocator* heap, service_copies* copies)
+        : cpu::context(of_pe, block, n_blocks, nullptr), heap_(heap), copies_(copies) {}
+
+    /// In place of loads and stores of symmetric memory; null where the thread reaches it.
+    [[nodiscard]] service_copies* copies() const { return copies_; }
+    /// Before anybody hears of what requests have done.
+    void settle() const {
+        if (copies_ != nullptr) copies_->settle();
+    }
 
     /// What a request throws leaves the run through the thread.
     template <class Call>
@@ -50,6 +58,7 @@ public:
 
 private:
     sub_allocator* heap_;
+    service_copies* copies_;
 };
 
 /// In place of a forwarder: services whose requests post messages have other servers.
@@ -67,7 +76,11 @@ class service_threads final : public host_service {
 public:
     service_threads(std::shared_ptr<service_memory> memory, const task_types<Types...>& types)
         : memory_(std::move(memory)), types_(types),
-          threads_(std::make_unique<thread[]>(static_cast<std::size_t>(memory_->options().threads))) {}
+          threads_(std::make_unique<thread[]>(static_cast<std::size_t>(memory_->options().threads))) {
+        if (!memory_->by_copies()) return;
+        const auto changing = std::make_shared<std::timed_mutex>();
+        for (int t = 0; t < threads(); ++t) of(t).copies = std::make_unique<service_copies>(memory_->job(), changing);
+    }
 
     /// Before the run that is about to begin; its queues are there, and have been cleared where they begin `anew`.
     /// Host.
@@ -75,9 +88,12 @@ public:
         rings_.clear();
         for (int pe = 0; pe < memory_->job().n_pes(); ++pe) rings_.push_back(memory_->rings(pe));
         begun_ = true;
+        for (int t = 0; t < threads(); ++t) {
+            if (of(t).copies != nullptr) of(t).copies->prepare();
+        }
         if (!anew) return;
         for (int t = 0; t < threads(); ++t) {
-            thread& mine = threads_[static_cast<std::size_t>(t)];
+            thread& mine = of(t);
             mine.heads.assign(rings_.size() * rings_.front().n_blocks, 0);
             mine.requests = mine.slots = mine.refused = 0;
         }
@@ -87,9 +103,9 @@ public:
     [[nodiscard]] service_statistics statistics() const {
         service_statistics sum;
         for (int t = 0; t < threads(); ++t) {
-            sum.requests += threads_[static_cast<std::size_t>(t)].requests;
-            sum.slots += threads_[static_cast<std::size_t>(t)].slots;
-            sum.refused += threads_[static_cast<std::size_t>(t)].refused;
+            sum.requests += of(t).requests;
+            sum.slots += of(t).slots;
+            sum.refused += of(t).refused;
         }
         return sum;
     }
@@ -98,9 +114,13 @@ public:
     void open() override {
         if (!begun_) rings_.clear();  // a run without the service: what lies in its queues is of an earlier one
         begun_ = false;
+        const double seconds = static_cast<double>(memory_->job().environment(0).timeout_ns) * 1e-9;
+        for (int t = 0; t < threads(); ++t) {
+            if (of(t).copies != nullptr) of(t).copies->open(seconds);
+        }
     }
     bool turn(host_context& ctx, int number) override {
-        thread& mine = threads_[static_cast<std::size_t>(number)];
+        thread& mine = of(number);
         // What is left when the run ends is of a run that has failed.
         const auto* const stop = memory_->job().environment(0).host_stop;
         if (ctx.load(stop, order::relaxed, scope::system) != stop_word::none) return false;
@@ -123,7 +143,10 @@ private:
         std::atomic<std::uint64_t> requests = 0;
         std::atomic<std::uint64_t> slots = 0;
         std::atomic<std::uint64_t> refused = 0;
+        std::unique_ptr<service_copies> copies;  ///< null where the thread reaches symmetric memory
     };
+
+    [[nodiscard]] thread& of(int number) const { return threads_[static_cast<std::size_t>(number)]; }
 
     bool serve(host_context& ctx, thread& mine, int pe, int block, std::uint64_t& head) {
         const service_rings_ref& rings = rings_[static_cast<std::size_t>(pe)];
@@ -133,14 +156,16 @@ private:
         static_cast<chunk_ring_layout&>(requests) = ring.requests;
         const service_label label{requests.arrived(ctx, head)};
         if (label.label.bits == 0) return false;
-        service_host_lane lane(job.environment(pe), block, static_cast<int>(rings.n_blocks), memory_->host_heap(pe));
-        const service_call whose(pe, block, !job.device(pe)->is_gpu());
+        service_host_lane lane(job.environment(pe), block, static_cast<int>(rings.n_blocks), memory_->host_heap(pe),
+                               mine.copies.get());
+        const service_call whose(pe, block, mine.copies == nullptr);
         service_served done;
         try {
             const no_forwards none;
             done =
                 service_server<service_host_lane, Types...>(rings, types_).serve(lane, ring, head, label, whose, none);
         } catch (...) {
+            if (mine.copies != nullptr) mine.copies->give_up();
             tell(label.label.kind(), pe, block);
         }
         ++head;

@@ -29,7 +29,6 @@ TEST_P(communication_styles_test, AllReducesGiveTheSums) {
     for (const apps::communication_style style : apps::all_reduce_styles) {
         SCOPED_TRACE(to_string(style));
         const bool by_host = style == apps::communication_style::service_host;
-        if (by_host && GetParam().starts_with("cuda")) continue;
         repeat_rounds(GetParam(), 2, [&](options o) {
             o.checked_accesses.races = !by_host;  // what is ordered by host threads is not seen
             // Fewer pieces than PEs, and several of which the last one is not full.
@@ -62,7 +61,6 @@ TEST_P(communication_styles_test, MessagesGoRound) {
     for (const apps::communication_style style : apps::communication_styles) {
         SCOPED_TRACE(to_string(style));
         const bool by_host = style == apps::communication_style::service_host;
-        if (by_host && GetParam().starts_with("cuda")) continue;
         repeat_rounds(GetParam(), 2, [&](options o) {
             o.checked_accesses.races = !by_host;
             // What the lane whose trigger fires copies itself, and what others do.

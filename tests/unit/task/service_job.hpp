@@ -86,13 +86,25 @@ inline options session_of(options o, double seconds) {
     return o;
 }
 
-/// Calls `body(options, service_options)` for each kind of servers, in turn from round to round.
+/// Whether request types of a test's own reach symmetric memory.
+inline bool reach_memory(const options& o, const service_options& s) {
+    return s.by != service_by::host || !(s.by_copies || o.devices.starts_with("cuda"));
+}
+
+/// Calls `body(options, service_options)` for each kind of servers, in turn from round to round; of host threads also
+/// for those that copy.
 template <class Body>
 void every_server(const std::string& devices, Body&& body, std::uint64_t rounds_of_a_server) {
-    for (const service_by by : all_servers) {
-        SCOPED_TRACE("by " + std::to_string(static_cast<int>(by)));
-        repeat_rounds(devices, rounds_of_a_server, [&](const options& o) { body(job_for(by, o), served_by(by, o)); });
-    }
+    const auto rounds = [&](service_by by, bool by_copies) {
+        SCOPED_TRACE("by " + std::to_string(static_cast<int>(by)) + (by_copies ? ", by copies" : ""));
+        repeat_rounds(devices, rounds_of_a_server, [&](const options& o) {
+            service_options s = served_by(by, o);
+            s.by_copies = by_copies;
+            body(job_for(by, o), s);
+        });
+    };
+    for (const service_by by : all_servers) rounds(by, false);
+    if (!devices.starts_with("cuda")) rounds(service_by::host, true);  // there they always do
 }
 /// Seeds are shared out among the kinds of servers and the pieces of the suite.
 inline std::uint64_t service_rounds(const std::string& devices) { return (rounds_of(devices) + 5) / 6; }

@@ -60,7 +60,7 @@ private:
 
 TEST_P(service_test, EachRequestIsCarriedOutOnceAndAnsweredToWhoHasAsked) {
     every_server_in_turn([](const options& o, const service_options& s) {
-        if (s.by == service_by::host && o.devices.starts_with("cuda")) return;  // does not reach the sums
+        if (!reach_memory(o, s)) return;  // the marks
         runtime rt(o);
         const auto marks = rt.allocate<std::uint64_t>(most_lanes);
         auto sums = rt.allocate<std::uint64_t>(2), wrong = rt.allocate<std::uint64_t>(1);
@@ -157,7 +157,7 @@ struct have_added_up {
 
 TEST_P(service_test, WhatIsStoredBeforeAndAfterARequestIsSeen) {
     every_server_in_turn([](const options& o, const service_options& s) {
-        if (s.by == service_by::host && o.devices.starts_with("cuda")) return;  // no thread touches a GPU's memory
+        if (!reach_memory(o, s)) return;
         runtime rt(o);
         const auto words = rt.allocate<std::uint64_t>(most_lanes), sums = rt.allocate<std::uint64_t>(most_lanes / 8);
         const auto wrong = rt.allocate<std::uint64_t>(1);
@@ -203,7 +203,7 @@ struct ask_warps {
 
 TEST_P(service_test, ARequestByWarpIsCarriedOutByAllLanesOfAServer) {
     every_server_in_turn([](const options& o, const service_options& s) {
-        if (s.by == service_by::host && o.devices.starts_with("cuda")) return;
+        if (!reach_memory(o, s)) return;
         runtime rt(o);
         const auto marks = rt.allocate<std::uint64_t>(64), wrong = rt.allocate<std::uint64_t>(1);
         service served(rt.machine(), s, mark_by_warp{marks.ref()});
@@ -253,7 +253,6 @@ struct pass_rows {
 
 TEST_P(service_test, ASignalComesBehindWhatIsPut) {
     every_server_in_turn([](const options& o, const service_options& s) {
-        if (s.by == service_by::host && o.devices.starts_with("cuda")) return;
         runtime rt(o);
         const auto from = rt.allocate<std::uint32_t>(1 + o.seed % 40), to = rt.allocate<std::uint32_t>(64);
         const auto few = rt.allocate<double>(6);

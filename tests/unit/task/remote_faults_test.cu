@@ -1,0 +1,1 @@
+#include "remote_faults_suite.hpp"  // on GPUs
