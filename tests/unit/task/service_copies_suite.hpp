@@ -2,6 +2,9 @@
 // changed by one request at a time, and copies are whole however long they are.
 #pragma once
 
+#include <thread>
+
+#include "laneway/task/service_copies.hpp"
 #include "service_job.hpp"
 
 namespace laneway::test {
@@ -88,6 +91,29 @@ TEST_P(service_copies_test, WordsAreChangedByOneRequestAtATime) {
         EXPECT_EQ(bits.copy_out(0), (std::vector<std::uint32_t>{0, static_cast<std::uint32_t>(all_bits), 0}));
         EXPECT_EQ(least.copy_out(0)[0], -0.5 * static_cast<double>(greatest));
     });
+}
+
+TEST_P(service_copies_test, ThreadsLoseNoAdditions) {
+    runtime rt(options_of(GetParam(), 0));
+    const auto words = rt.allocate<std::uint64_t>(2);
+    const int last = rt.n_pes() - 1;
+    const std::uint64_t times = GetParam().starts_with("cuda") ? 500 : 50'000;
+    const auto changing = std::make_shared<std::timed_mutex>();
+    const auto add = [&](service_copies& copies) {
+        for (std::uint64_t i = 0; i < times; ++i) {
+            copies.update({memory_op::add, words.ref()[1]}, last, 1);
+            copies.settle();
+        }
+    };
+    service_copies one(rt.machine(), changing), other(rt.machine(), changing);
+    for (service_copies* const copies : {&one, &other}) {
+        copies->prepare();
+        copies->open(60);
+    }
+    std::thread beside([&] { add(other); });
+    add(one);
+    beside.join();
+    EXPECT_EQ(words.copy_out(last), (std::vector<std::uint64_t>{0, 2 * times}));
 }
 
 /// One lane of each PE copies a long row to the next PE, and to another place of its own.
