@@ -1,14 +1,18 @@
 #include "routed_components.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "join_arcs.hpp"
-#include "laneway/base/interruption.hpp"
+#include "laneway/base/in_threads.hpp"
 #include "laneway/flow/router.hpp"
+#include "laneway/graph/partition.hpp"
 #include "numbering.hpp"
 #include "parallel/packet_size.hpp"
 
@@ -27,7 +31,8 @@ public:
         : ctx_(ctx), graph_(g), sizes_(sizes), deal_(ctx, flow::any_available(), "arcs"),
           merge_(ctx, flow::tree(), "forests"), feed_(ctx, ctx.host(), deal_, sizes),
           collect_(ctx, merge_, ctx.host(), sizes), room_(sizes.packet_bytes / sizeof(loose)),
-          packets_(ctx.allocate<loose>(ctx.host(), room_ * (ctx.devices().size() + 1))),
+          senders_(senders_for(ctx.devices().size(), g.arcs() / room_)),
+          packets_(ctx.allocate<loose>(ctx.host(), room_ * own_packets * senders_)),
           traffic_(ctx.devices().size() * ctx.devices().size()) {
         for (const flow::endpoint& at : ctx.devices()) {
             ends_.push_back({flow::link(ctx, deal_, at, sizes), flow::link(ctx, merge_, at, sizes),
@@ -58,32 +63,48 @@ private:
         flow::link up;       ///< its own forest
     };
 
+    static constexpr std::size_t own_packets = 2;  ///< of a thread: one is filled while the other is sent
+
+    /// So many that each device can be sent to, and half of the host's cores, but eight at most; and no more than there
+    /// are packets.
+    static std::uint64_t senders_for(std::size_t devices, std::uint64_t packets) {
+        const std::uint64_t cores = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u);
+        return std::min<std::uint64_t>(std::max<std::uint64_t>(cores, devices / own_packets + 1), packets + 1);
+    }
+
     static traffic sum(const traffic& a, const traffic& b) {
         return {a.messages + b.messages, a.chunks + b.chunks, a.bytes + b.bytes};
     }
     static traffic of(const flow::pending_segment& part, std::size_t elements) { return {elements, 1, part.bytes()}; }
 
-    /// Fills packets in turn, each again when a device has it. Loops join nothing.
+    /// Threads of the host share out the vertices: one alone takes longer to fill packets than a GPU to join them.
     void send_arcs() {
-        std::vector<event> sent(ends_.size() + 1);
+        std::atomic<std::size_t> started = 0;
+        in_threads(graph::equal_arc_ranges(graph_, senders_),
+                   [&](std::uint64_t begin, std::uint64_t end, keep_going& going) {
+                       send_arcs_of(begin, end, packets_.get() + started++ * own_packets * room_, going);
+                   });
+        feed_.shutdown();
+    }
+    /// Fills packets in turn, each again when a device has it. Loops join nothing.
+    void send_arcs_of(std::uint64_t begin, std::uint64_t end, loose* const packets, keep_going& going) {
+        std::array<event, own_packets> sent;
         std::size_t filled = 0, slot = 0;
         const auto send = [&] {
-            sent[slot] = feed_.send(flow::segment::of(packets_.get() + slot * room_, filled));
-            slot = (slot + 1) % sent.size();
+            sent[slot] = feed_.send(flow::segment::of(packets + slot * room_, filled));
+            slot = (slot + 1) % own_packets;
             filled = 0;
             feed_.wait(sent[slot]);
         };
-        interruption_counter leave;
-        for (std::uint64_t v = 0; v < graph_.vertices(); ++v) {
+        for (std::uint64_t v = begin; v < end; ++v) {
             for (std::uint64_t arc = graph_.offsets[v]; arc < graph_.offsets[v + 1]; ++arc) {
-                leave.poll();
+                if (!going) return;
                 if (graph_.heads[arc] == v) continue;
-                packets_.get()[slot * room_ + filled++] = {static_cast<Vertex>(v), graph_.heads[arc]};
+                packets[slot * room_ + filled++] = {static_cast<Vertex>(v), graph_.heads[arc]};
                 if (filled == room_) send();
             }
         }
         if (filled > 0) send();
-        feed_.shutdown();
         for (const event& one : sent) feed_.wait(one);
     }
 
@@ -171,7 +192,8 @@ private:
     flow::router deal_, merge_;
     flow::link feed_, collect_;
     const std::size_t room_;                ///< arcs of a packet
-    const std::shared_ptr<loose> packets_;  ///< of the host: one more than there are devices
+    const std::uint64_t senders_;           ///< threads of the host that fill packets
+    const std::shared_ptr<loose> packets_;  ///< of the host, own_packets for each of these
     std::vector<ends> ends_;
     std::vector<traffic> traffic_;  ///< as run_report has it
     traffic gathered_;              ///< from the first device to the host
