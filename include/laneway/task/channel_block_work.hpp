@@ -16,7 +16,7 @@ public:
 
     /// `component`: see component.hpp.
     LANEWAY_FN channel_block_work(std::byte* shared, block_team<Ctx>* team, std::uint32_t component)
-        : team_(reinterpret_cast<channel_team_shared*>(shared), team, component) {}
+        : team_(shared, team, component) {}
 
     LANEWAY_FN void open(Ctx& ctx) { team_.open(ctx); }
     /// Takes part in what the block has begun, if it has.

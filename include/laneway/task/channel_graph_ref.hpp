@@ -1,6 +1,8 @@
 // A graph of channels, as a component of a program: the view of one PE.
 #pragma once
 
+#include <algorithm>
+
 #include "laneway/comm/termination.hpp"
 #include "laneway/run/component.hpp"
 #include "laneway/task/channel_moving.hpp"
@@ -29,7 +31,12 @@ struct channel_graph_ref {
     /// Whether warps may keep what they produce: the policy lets them follow it, and each decides for itself.
     static constexpr bool keeps =
         follows<Policy> && scheduler_of<Policy> == channel_scheduler::every_warp && (keeps_elements<Kernels> || ...);
-    static constexpr std::size_t team_bytes = has_blocks ? (sizeof(channel_team_shared) + 15) / 16 * 16 : 0;
+    static_assert(((kernel_shared_bytes<Kernels> % 16 == 0) && ...), "shared_bytes of a kernel: a multiple of 16");
+    static_assert(((width_of<Kernels> == task_width::block || kernel_shared_bytes<Kernels> == 0) && ...),
+                  "shared_bytes are for kernels whose elements a whole block works on");
+    /// Of the team, and of whichever kernel has most.
+    static constexpr std::size_t team_bytes =
+        has_blocks ? sizeof(channel_team_shared) + std::max({kernel_shared_bytes<Kernels>...}) : 0;
     static constexpr std::size_t shared_bytes =
         team_bytes + (keeps ? channel_stacks_ref::max_warps * sizeof(warp_stack_shared) : 0);
     static constexpr int cuda_warps = keeps ? channel_stacks_ref::max_warps : 32;

@@ -9,7 +9,8 @@
 //
 // All lanes of the working warps of a block are called with the same element; worker.lane() of worker.lanes() is the
 // place of each, and worker.sync(ctx) a barrier among them. An element is put back if any of its lanes returns
-// outcome::yield: they agree on it before any of them has produced.
+// outcome::yield: they agree on it before any of them has produced. A kernel that says
+// `static constexpr std::size_t shared_bytes = 4096;`, a multiple of 16, has so much of the block's shared memory.
 #pragma once
 
 #include "laneway/comm/block_team.hpp"
@@ -18,21 +19,31 @@
 
 namespace laneway {
 
+template <class Kernel>
+inline constexpr std::size_t kernel_shared_bytes = 0;
+template <class Kernel>
+requires requires { Kernel::shared_bytes; }
+inline constexpr std::size_t kernel_shared_bytes<Kernel> = Kernel::shared_bytes;
+
 /// The lanes that work on one element together.
 template <class Ctx>
 class channel_worker {
 public:
-    LANEWAY_FN channel_worker(const Ctx& ctx, block_team<Ctx>& team)
-        : team_(team), lane_(team.index() * Ctx::warp_lanes + ctx.lane()) {}
+    LANEWAY_FN channel_worker(const Ctx& ctx, block_team<Ctx>& team, std::byte* shared)
+        : team_(team), shared_(shared), lane_(team.index() * Ctx::warp_lanes + ctx.lane()) {}
 
     [[nodiscard]] LANEWAY_FN int lane() const { return lane_; }
     [[nodiscard]] LANEWAY_FN int lanes() const { return team_.warps() * Ctx::warp_lanes; }
     /// Barrier among all of them: what each has stored before is visible to all behind it. All of them, together. False
     /// where the program is ending and the others may not come: then the kernel should return.
     [[nodiscard]] LANEWAY_FN bool sync(Ctx& ctx) { return team_.sync(ctx); }
+    /// The kernel's shared_bytes, aligned by 16, for as long as the block works on this element; what is there at first
+    /// is of others.
+    [[nodiscard]] LANEWAY_FN std::byte* shared() const { return shared_; }
 
 private:
     block_team<Ctx>& team_;
+    std::byte* shared_;
     int lane_;
 };
 
@@ -47,9 +58,11 @@ struct alignas(16) channel_team_shared {
 template <class Ctx>
 class channel_team {
 public:
-    /// `component`: the number by which the graph calls the block's team.
-    LANEWAY_FN channel_team(channel_team_shared* shared, block_team<Ctx>* team, std::uint32_t component)
-        : shared_(shared), team_(*team), component_(component) {}
+    /// `shared`: of the block, for the team and behind it for its kernels. `component`: the number by which the graph
+    /// calls the block's team.
+    LANEWAY_FN channel_team(std::byte* shared, block_team<Ctx>* team, std::uint32_t component)
+        : shared_(reinterpret_cast<channel_team_shared*>(shared)), of_kernels_(shared + sizeof(channel_team_shared)),
+          team_(*team), component_(component) {}
 
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.warp() == 0 && ctx.lane() == 0) shared_->yields = 0;
@@ -82,7 +95,7 @@ public:
     LANEWAY_FN void take_part(Ctx& ctx, Work&& work, End&& end) {
         team_.take_part(ctx, [&](bool leads) {
             const std::uint32_t queue = shared_->queue, count = shared_->count;
-            channel_worker<Ctx> worker(ctx, team_);
+            channel_worker<Ctx> worker(ctx, team_, of_kernels_);
             for (std::uint32_t i = 0; i < count; ++i) {
                 const bool yields = work(queue, shared_->places[i], worker) != outcome::done;
                 ctx.sync(full_warp<Ctx>);
@@ -101,6 +114,7 @@ public:
 
 private:
     channel_team_shared* shared_;
+    std::byte* of_kernels_;
     block_team<Ctx>& team_;
     std::uint32_t component_;
 };

@@ -216,8 +216,9 @@ def strassen(
 ) -> ProductResult:
     """The product of two square matrices of whole numbers modulo 2**32, by Strassen's seven products.
 
-    They have `grain` times a power of two rows; `grain`, a power of two and 16 at most, are the rows of the blocks that
-    one lane multiplies. All else is as with `fibonacci`.
+    They have `grain` times a power of two rows; `grain`, a power of two, are the rows of the blocks that are multiplied
+    by the definition: up to 16 by one lane, up to 1024 by the lanes of a block together, which GPUs do fastest with 512
+    or more. All else is as with `fibonacci`.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
         return multiply_matrices(workspace, a, b, grain, width, memory_bytes)

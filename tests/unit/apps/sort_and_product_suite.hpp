@@ -46,6 +46,17 @@ TEST_P(sort_and_product_test, ProductsAreThoseOfTheDefinition) {
     });
 }
 
+TEST_P(sort_and_product_test, ProductsOfLargeBlocksAreMadeInTiles) {
+    repeat_rounds(GetParam(), is_checked(GetParam()) ? 2 : 3, [&](const options& o) {
+        apps::recursion_options wide;
+        wide.job = o;
+        wide.grain = is_checked(GetParam()) ? 32 : 32 << o.seed % 4;  // up to two tiles side by side
+        const std::uint32_t n = wide.grain << (is_checked(GetParam()) || o.seed == 2 ? o.seed % 3 / 2 : 0);
+        const auto a = random_words(std::uint64_t{n} * n, o.seed), b = random_words(std::uint64_t{n} * n, o.seed + 99);
+        ASSERT_EQ(apps::strassen(a, b, n, wide).product, apps::product_by_definition(a, b, n)) << n << " rows";
+    });
+}
+
 TEST_P(sort_and_product_test, LargeInputsAndWhatIsRefused) {
     if (is_checked(GetParam())) return;
     apps::recursion_options options;
@@ -59,8 +70,10 @@ TEST_P(sort_and_product_test, LargeInputsAndWhatIsRefused) {
     EXPECT_EQ(apps::strassen(a, b, 128, options).product, apps::product_by_definition(a, b, 128));
     EXPECT_THROW((void)apps::strassen(a, b, 127, options), usage_error);
     EXPECT_THROW((void)apps::strassen(a, {}, 128, options), usage_error);
-    options.grain = 3;
-    EXPECT_THROW((void)apps::strassen(a, b, 128, options), usage_error);
+    for (const std::uint32_t grain : {3u, 48u, 2 * apps::max_strassen_block}) {
+        options.grain = grain;
+        EXPECT_THROW((void)apps::strassen(a, b, 128, options), usage_error) << grain;
+    }
 }
 
 LANEWAY_ON_DEVICES(sort_and_product_test, program_lists());

@@ -120,6 +120,46 @@ TEST_P(channel_block_test, AlsoWhereOneWarpDecides) {
                   [&](const options& o) { (void)add(o, warp_scheduler<>{}); });
 }
 
+/// Each lane leaves a word for its neighbour in the block's shared memory.
+struct pass_words {
+    using element = std::uint64_t;
+    static constexpr task_width width = task_width::block;
+    static constexpr std::size_t shared_bytes = 1024 * sizeof(std::uint64_t);
+    symmetric_ref<std::uint64_t> counts;  ///< words that came, and lanes that have looked
+
+    template <class Ctx, class Worker>
+    LANEWAY_FN outcome operator()(Ctx& ctx, const std::uint64_t& number, channel_node&, Worker& worker) const {
+        auto* const words = reinterpret_cast<std::uint64_t*>(worker.shared());
+        const auto lane = static_cast<std::uint64_t>(worker.lane()), lanes = static_cast<std::uint64_t>(worker.lanes());
+        words[lane] = number * 1024 + lane;
+        if (!worker.sync(ctx)) return outcome::done;
+        const std::uint64_t next = (lane + 1) % lanes;
+        atomic_add(ctx, counts[0], words[next] == number * 1024 + next ? 1 : 0);
+        atomic_add(ctx, counts[1], 1);
+        return outcome::done;
+    }
+};
+
+TEST_P(channel_block_test, KernelsHaveSharedMemory) {
+    every_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        const auto counts = rt.allocate<std::uint64_t>(2);
+        channel_graph graph(rt);
+        const auto numbers = graph.channel<std::uint64_t>(64);
+        const auto kernel = graph.kernel(pass_words{counts.ref()});
+        graph.connect(numbers, kernel);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            for (std::uint64_t i = 0; i < 20; ++i) graph.init(numbers, {i}, pe);
+        }
+        (void)graph.run(kernel);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto found = counts.copy_out(pe);
+            EXPECT_EQ(found[0], found[1]);
+            EXPECT_GE(found[1], 20u);
+        }
+    });
+}
+
 /// Doubles a number for the host.
 struct double_together {
     using element = std::uint64_t;
