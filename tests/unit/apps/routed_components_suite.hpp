@@ -68,7 +68,9 @@ TEST_P(routed_components_test, EachArcCountsOnceAndLoopsDoNot) {
     EXPECT_EQ(report.posted, 40 + 40 * n) << "arcs, then a forest of each device's";
     EXPECT_EQ(report.carried, report.posted);
     EXPECT_EQ(report.bytes(), 40 * 8 + 40 * n * 4);
-    EXPECT_EQ(report.chunks(), 40 / 4 + n * 40 / 8);
+    const std::uint64_t full = 40 / 4 + n * 40 / 8;
+    EXPECT_GE(report.chunks(), full);
+    EXPECT_LE(report.chunks(), full + 7) << "eight threads of the host at most have a packet that is not full";
     for (std::uint64_t from = 1; from < n; ++from) {
         EXPECT_EQ(report.traffic_matrix[from * n + (from & (from - 1))].messages, 40u) << from;
     }
