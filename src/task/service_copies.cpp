@@ -21,7 +21,7 @@ void service_copies::prepare() {
     streams_ = std::move(made);
     // What a stream begins with must not meet a kernel that leaves it no room.
     open(options{}.timeout_seconds);
-    settle();
+    wait_all();
 }
 
 void service_copies::open(double seconds) {
@@ -129,7 +129,7 @@ void service_copies::change_alone() {
     if (!alone_.owns_lock()) throw_late(0);
 }
 
-void service_copies::settle() {
+void service_copies::wait_all() {
     for (int pe = 0; pe < static_cast<int>(streams_.size()); ++pe) wait_for(pe);
     used_ = 0;
     alone_ = {};
@@ -157,7 +157,7 @@ void service_copies::throw_late(int pe) {
 
 void service_copies::give_up() noexcept {
     try {
-        settle();
+        wait_all();
     } catch (...) {
         for (std::size_t pe = 0; pe < streams_.size(); ++pe) {
             if (!streams_[pe].busy) continue;

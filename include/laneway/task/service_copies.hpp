@@ -13,7 +13,7 @@
 
 namespace laneway {
 
-/// One thread's, for a service. What it has begun is done, and visible, after settle(). Words are changed by loading,
+/// One thread's, for a service. What it has begun is done, and visible, after wait_all(). Words are changed by loading,
 /// changing and storing them while no other thread of the service does: atomic among the service's requests alone. All
 /// members throw timeout_error past the run's deadline, and cuda_error.
 class service_copies {
@@ -41,7 +41,7 @@ public:
     /// Adds to a signal word, or sets it, behind all that was begun before.
     void signal(const memory_target& word, int pe, std::uint64_t value);
     /// Waits for all that was begun.
-    void settle();
+    void wait_all();
     /// After an error: the same, and what is late keeps what it uses.
     void give_up() noexcept;
 
@@ -65,10 +65,10 @@ private:
 
     machine& job_;
     std::shared_ptr<std::timed_mutex> changing_;
-    std::unique_lock<std::timed_mutex> alone_;  ///< until settle
+    std::unique_lock<std::timed_mutex> alone_;  ///< until wait_all
     std::vector<pe_stream> streams_;            ///< by PE
     std::shared_ptr<std::byte> between_;        ///< memory of the host that all devices reach
-    std::size_t used_ = 0;                      ///< bytes of it since settle
+    std::size_t used_ = 0;                      ///< bytes of it since wait_all
     std::chrono::steady_clock::time_point until_;
     double seconds_ = 0;
 };

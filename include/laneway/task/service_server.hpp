@@ -64,7 +64,7 @@ public:
             served = serve_type(ctx, body, slot{ring, ticket, label}, whose, forward);
         });
         ctx.sync(full_warp<Ctx>);
-        if constexpr (on_host<Ctx>) ctx.settle();
+        if constexpr (on_host<Ctx>) ctx.wait_all();
         chunk_receiver requests;
         static_cast<chunk_ring_layout&>(requests) = ring.requests;
         requests.renew_words(ctx, full_warp<Ctx>, ticket);
@@ -97,7 +97,7 @@ private:
             const bool refused = answers && answer.code != static_cast<std::uint32_t>(status::ok);
             served.refused += static_cast<std::uint32_t>(Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, refused)));
             if (!from.label.waits()) continue;
-            if constexpr (on_host<Ctx>) ctx.settle();
+            if constexpr (on_host<Ctx>) ctx.wait_all();
             if constexpr (is_ordered<Type> && Ctx::tagged_order != order::release) {
                 ctx.sync(full_warp<Ctx>);
                 // Partner: the acquire load of the answer. What all lanes have stored comes before. By each lane, as it

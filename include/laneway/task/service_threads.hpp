@@ -29,8 +29,8 @@ public:
     /// In place of loads and stores of symmetric memory; null where the thread reaches it.
     [[nodiscard]] service_copies* copies() const { return copies_; }
     /// Before anybody hears of what requests have done.
-    void settle() const {
-        if (copies_ != nullptr) copies_->settle();
+    void wait_all() const {
+        if (copies_ != nullptr) copies_->wait_all();
     }
 
     /// What a request throws leaves the run through the thread.

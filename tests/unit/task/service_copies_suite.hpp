@@ -102,7 +102,7 @@ TEST_P(service_copies_test, ThreadsLoseNoAdditions) {
     const auto add = [&](service_copies& copies) {
         for (std::uint64_t i = 0; i < times; ++i) {
             copies.update({memory_op::add, words.ref()[1]}, last, 1);
-            copies.settle();
+            copies.wait_all();
         }
     };
     service_copies one(rt.machine(), changing), other(rt.machine(), changing);
