@@ -20,6 +20,20 @@ std::uint32_t returned_places(const communicator_options& o) {
 }
 /// Of a queue that has room for all requests.
 std::uint32_t asked_places(const communicator_options& o) { return std::bit_ceil(o.requests + looks(o)); }
+std::uint32_t fetch_queues(const communicator_options& o) { return std::min(o.requests, max_fetch_queues); }
+/// Places with all of `numbers` numbers from `first` on.
+buffer<std::uint32_t> free_from(const std::shared_ptr<device>& owner, std::uint32_t first, std::uint32_t numbers) {
+    std::vector<std::uint32_t> places(std::bit_ceil(numbers));
+    std::iota(places.begin(), places.begin() + numbers, first + 1);
+    buffer<std::uint32_t> made(owner, places.size());
+    made.copy_in(places);
+    return made;
+}
+/// What belongs to them.
+free_numbers_words all_free(std::uint32_t numbers) { return {numbers, 0, numbers}; }
+free_numbers_ref free_of(const buffer<std::uint32_t>& places, free_numbers_words& words) {
+    return {places.data(), &words, static_cast<std::uint32_t>(places.size())};
+}
 
 void must_be_power(std::uint32_t value, std::uint32_t least, std::uint32_t most, const char* name) {
     if (std::has_single_bit(value) && value >= least && value <= most) return;
@@ -115,7 +129,14 @@ void two_sided_memory::make_parts() {
         made.refs.copy_in(refs);
         made.requests = buffer<request_slot>(owner, options_.requests + looks(options_));
         made.fetches = buffer<std::uint64_t>(owner, options_.requests);
+        made.fetch_ends = buffer<number_queue_ends>(owner, fetch_queues(options_));
+        made.free_requests = free_from(owner, 0, options_.requests);
+        made.free_looks = free_from(owner, options_.requests, looks(options_));
         made.counters = buffer<two_sided_counters>(owner, 1);
+        two_sided_counters start{};
+        start.free_requests = all_free(options_.requests);
+        start.free_looks = all_free(looks(options_));
+        made.counters.copy_in(&start, 1);
         made.payloads = std::make_unique<device_heap>(owner, payload_options(options_));
         parts_.push_back(std::move(made));
     }
@@ -152,8 +173,12 @@ two_sided_ref two_sided_memory::ref(int pe) const {
     made.requests = mine.requests.data();
     made.counters = mine.counters.data();
     made.payloads = mine.payloads->ref();
-    made.fetches = {mine.fetches.data(), &mine.counters.data()->fetches_drawn, &mine.counters.data()->fetches_taken,
-                    options_.requests};
+    two_sided_counters* const counters = mine.counters.data();
+    made.free_requests = free_of(mine.free_requests, counters->free_requests);
+    made.free_looks = free_of(mine.free_looks, counters->free_looks);
+    made.fetches = mine.fetches.data();
+    made.fetch_ends = mine.fetch_ends.data();
+    made.n_fetch_queues = fetch_queues(options_);
     made.answers = answers_.ref();
     made.n_shards = options_.engines;
     made.n_requests = options_.requests;
@@ -182,8 +207,9 @@ std::uint64_t two_sided_memory::held_bytes() const {
     const std::uint64_t slots = static_cast<std::uint64_t>(machine_.n_pes()) * options_.ring_slots;
     const std::uint64_t a_shard = matching_bytes() + kept + rings + asked_places(options_) * 8u + sizeof(shard_state) +
                                   slots * (4 + sizeof(send_chain) + 4 + (options_.rules.is_unordered() ? 4 : 0));
-    const std::uint64_t requests =
-        options_.requests * (sizeof(request_slot) + 16u) + looks(options_) * sizeof(request_slot);
+    const std::uint64_t requests = options_.requests * (sizeof(request_slot) + 20u) +
+                                   looks(options_) * sizeof(request_slot) + std::bit_ceil(looks(options_)) * 4u +
+                                   fetch_queues(options_) * sizeof(number_queue_ends);
     return options_.engines * a_shard + requests + sizeof(two_sided_counters) +
            device_heap::bytes_of(payload_options(options_));
 }
@@ -237,7 +263,7 @@ bool two_sided_memory::at_rest() const {
         }
         for (const auto& shard : mine.shards) created += shard->state.copy_out()[0].asked;
         const two_sided_counters counters = mine.counters.copy_out()[0];
-        created += counters.fetches_drawn;
+        for (const number_queue_ends& queue : mine.fetch_ends.copy_out()) created += queue.drawn;
         completed += counters.completed;
         for (const request_slot& slot : mine.requests.copy_out()) {
             if (request_word{slot.word}.state() != request_word::free) return false;

@@ -34,7 +34,7 @@ public:
     LANEWAY_FN communicator_agent(Ctx& ctx, Out& out, const two_sided_ref& view, const host_messages_ref& host,
                                   std::byte* shared)
         : view_(view), host_(host), shared_(*reinterpret_cast<communicator_shared*>(shared)),
-          calls_(view, out, first_place(ctx)), out_(out), together_(out, shared_.calls) {}
+          calls_(view, out, first_turn(ctx)), out_(out), together_(out, shared_.calls) {}
 
     [[nodiscard]] LANEWAY_FN std::uint32_t rank(const Ctx& ctx) const { return static_cast<std::uint32_t>(ctx.pe()); }
     [[nodiscard]] LANEWAY_FN std::uint32_t size(const Ctx& ctx) const {
@@ -291,8 +291,8 @@ public:
 
 private:
     /// Lanes begin to look for free places at different ones.
-    [[nodiscard]] static LANEWAY_FN std::uint32_t first_place(const Ctx& ctx) {
-        return static_cast<std::uint32_t>((ctx.block() * ctx.n_warps() + ctx.warp()) * Ctx::warp_lanes + ctx.lane());
+    [[nodiscard]] static LANEWAY_FN std::uint32_t first_turn(const Ctx& ctx) {
+        return static_cast<std::uint32_t>(ctx.block() * ctx.n_warps() + ctx.warp());
     }
 
     template <class Call>
@@ -431,7 +431,10 @@ struct communicator_ref {
         for (std::uint32_t s = static_cast<std::uint32_t>(ctx.lane()); s < two_sided.n_shards; s += Ctx::warp_lanes) {
             sum.created += ctx.load(two_sided.shards[s].asked.drawn, order::acquire, scope::device);
         }
-        if (ctx.lane() == 0) sum.created += ctx.load(two_sided.fetches.drawn, order::acquire, scope::device);
+        for (std::uint32_t q = static_cast<std::uint32_t>(ctx.lane()); q < two_sided.n_fetch_queues;
+             q += Ctx::warp_lanes) {
+            sum.created += ctx.load(&two_sided.fetch_ends[q].drawn, order::acquire, scope::device);
+        }
     }
     template <class Ctx>
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}

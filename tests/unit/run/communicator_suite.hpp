@@ -1,6 +1,8 @@
 // Two-sided messages: what is sent is received, once, in order, by whoever asks for it.
 #pragma once
 
+#include <algorithm>
+
 #include "communicator_job.hpp"
 
 namespace laneway::test {
@@ -103,6 +105,49 @@ TEST(communicator_waiting_sends, WhatAMessageTakesDoesNotGrowWithThoseThatWait) 
     const std::uint64_t few = nanoseconds(64), many = nanoseconds(256);
     EXPECT_GT(many, few);
     EXPECT_LT(many, 8 * few);
+}
+
+/// One lane has all places of requests but one in use, and posts a receive again and again, whose message is there.
+struct post_in_the_last_place {
+    symmetric_ref<std::uint64_t> taken_ns;  ///< by each such receive
+    std::uint32_t rounds;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.rank() != 0) return;
+        message_request others[255];
+        std::uint64_t sent = 1, got[256];
+        for (std::uint32_t i = 0; i < 255; ++i) {
+            if (world.irecv(ctx, got + i, 1, 0, 1, others[i]) != status::ok) return;
+        }
+        for (std::uint32_t round = 0; round < rounds; ++round) {
+            message_request mine;
+            if (world.send(ctx, &sent, 1, 0, 2) != status::ok) return;
+            const std::uint64_t start = ctx.now_ns();
+            if (world.irecv(ctx, got + 255, 1, 0, 2, mine) != status::ok) return;
+            ctx.store(&taken_ns.local(ctx)[round], ctx.now_ns() - start, order::relaxed, scope::device);
+            if (world.wait(ctx, mine) != status::ok) return;
+        }
+        for (std::uint32_t i = 0; i < 255; ++i) {
+            if (world.send(ctx, &sent, 1, 0, 1) != status::ok) return;
+        }
+        (void)world.wait_all(ctx, others, 255);
+    }
+};
+
+/// A place is not looked for among those in use: that would take some rounds many times as long as others.
+TEST(communicator_requests, TheLastPlaceIsFoundAsFastAsTheFirst) {
+    runtime rt(options_of("checked:1", 1));
+    constexpr std::uint32_t rounds = 4;
+    const auto taken = rt.allocate<std::uint64_t>(rounds);
+    communicator_options small;
+    small.requests = 256;
+    auto world = rt.communicator(small);
+    rt.run(post_in_the_last_place{taken.ref(), rounds}, world);
+    const auto ns = taken.copy_out(0);
+    const auto [least, most] = std::minmax_element(ns.begin(), ns.end());
+    EXPECT_GT(*least, 0u);
+    EXPECT_LE(*most, 2 * *least);
 }
 
 /// A lone lane of the last PE sends two messages under one tag, which one of PE 0 awaits by a receive that does not

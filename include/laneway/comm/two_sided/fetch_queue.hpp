@@ -1,10 +1,10 @@
 // Fetching payloads that stay with their senders until a receive is there: straight from the sender's symmetric memory
 // into the receiver's buffer, in pieces, by any lanes that have time.
 //
-// The queue names receives. A piece is taken by a compare-and-swap of the receive's word, which has how many pieces
-// there are, how many have been taken, and the receive's place in the queue: so a lane that comes late, when the
-// receive has become another one, takes nothing. Who takes the last piece moves the queue on, before it is copied: so
-// no receive has two places.
+// Queues name receives, several of them as one compare-and-swap after the other is slow. A piece is taken by a
+// compare-and-swap of the receive's word, which has how many pieces there are, how many have been taken, and the
+// receive's place in the queue: so a lane that comes late, when the receive has become another one, takes nothing. Who
+// takes the last piece moves the queue on, before it is copied: so no receive has two places.
 #pragma once
 
 #include "laneway/comm/triggers/move_range.hpp"
@@ -22,17 +22,22 @@ public:
     LANEWAY_FN void begin(Ctx& ctx, std::uint32_t number) const {
         request_slot& slot = view_.requests[number];
         slot.pieces_done = 0;
-        const std::uint64_t place = view_.fetches.draw(ctx);
+        const number_queue_ref queue = view_.fetch_queue_of(number);
+        const std::uint64_t place = queue.draw(ctx);
         // Partner: the acquire load in take. The slot's other words are seen behind it.
         ctx.store(&slot.fetched, word_of(place, pieces_of(slot.length)), order::release, scope::device);
-        view_.fetches.put(ctx, place, number);
+        queue.put(ctx, place, number);
+        // Behind what has been put in: who has cleared the bit looks at the queue again, or sees it here.
+        ctx.fence(scope::device);
+        mark(ctx, number % view_.n_fetch_queues);
     }
 
-    [[nodiscard]] LANEWAY_FN bool any(Ctx& ctx) const { return view_.fetches.any(ctx); }
+    [[nodiscard]] LANEWAY_FN bool any(Ctx& ctx) const { return fetching(ctx) != 0; }
 
-    /// Fetches a piece, if there is one. The lanes of the mask, together. Whether there was one.
-    LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) const {
-        const std::uint64_t taken = once(ctx, mask, [&] { return any(ctx) ? take(ctx) : 0; });
+    /// Fetches a piece, if there is one, from the queues at or behind `first` if it can be. The lanes of the mask,
+    /// together. Whether there was one.
+    LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask, std::uint32_t first) const {
+        const std::uint64_t taken = once(ctx, mask, [&] { return take_from_any(ctx, first); });
         if (taken == 0) return false;
         ctx.sync(mask);  // what one lane has acquired is visible to all
         const auto number = static_cast<std::uint32_t>(taken >> 32);
@@ -47,7 +52,7 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t min_piece = 8192, max_pieces_each = 256;
+    static constexpr std::uint64_t min_piece = 8192, max_pieces_each = 64;
 
     static LANEWAY_FN std::uint64_t piece_bytes(std::uint64_t bytes) {
         const std::uint64_t even = (bytes / max_pieces_each + 511) / 512 * 512;
@@ -61,13 +66,37 @@ private:
         return place << 32 | pieces << 16;
     }
 
+    [[nodiscard]] LANEWAY_FN std::uint32_t fetching(Ctx& ctx) const {
+        return ctx.load(&view_.counters->fetching, order::relaxed, scope::device);
+    }
+    LANEWAY_FN void mark(Ctx& ctx, std::uint32_t queue) const {
+        const std::uint32_t bit = 1u << queue;
+        if ((fetching(ctx) & bit) == 0) ctx.fetch_or(&view_.counters->fetching, bit, order::relaxed, scope::device);
+    }
+
     /// A request's number and 1 more than that of a piece; 0 where there is none. One lane.
-    LANEWAY_FN std::uint64_t take(Ctx& ctx) const {
-        const number_queue_ref& queue = view_.fetches;
+    LANEWAY_FN std::uint64_t take_from_any(Ctx& ctx, std::uint32_t first) const {
+        const std::uint32_t all = fetching(ctx);
+        if (all == 0) return 0;
+        const std::uint32_t behind = all >> (first % max_fetch_queues) << (first % max_fetch_queues);
+        const auto number = static_cast<std::uint32_t>(Ctx::first_lane(behind != 0 ? behind : all));
+        const number_queue_ref queue = view_.fetch_queue_of(number);
+        bool empty = false;
+        const std::uint64_t taken = take(ctx, queue, empty);
+        if (empty) {
+            ctx.fetch_and(&view_.counters->fetching, ~(1u << number), order::relaxed, scope::device);
+            ctx.fence(scope::device);
+            if (queue.any(ctx)) mark(ctx, number);
+        }
+        return taken;
+    }
+    /// The same of one queue; whether that has been seen to be empty.
+    LANEWAY_FN std::uint64_t take(Ctx& ctx, const number_queue_ref& queue, bool& empty) const {
         for (int tries = 0; tries < 4; ++tries) {
             std::uint64_t place = ctx.load(queue.taken, order::relaxed, scope::device);
             const std::uint32_t number = queue.at(ctx, place);
-            if (number == number_queue_ref::none) return 0;
+            empty = number == number_queue_ref::none;
+            if (empty) return 0;
             std::uint64_t* const word = &view_.requests[number].fetched;
             // Partner: the release store in begin.
             std::uint64_t seen = ctx.load(word, order::acquire, scope::device);

@@ -11,9 +11,9 @@ namespace laneway {
 template <class Ctx, class Out>
 class message_calls {
 public:
-    LANEWAY_FN message_calls(const two_sided_ref& view, Out& out, std::uint32_t first_place)
-        : view_(view), pool_(view, first_place), waiting_(view, out, first_place / Ctx::warp_lanes),
-          sender_(view, pool_, waiting_) {}
+    /// `first`: as of message_waiting.
+    LANEWAY_FN message_calls(const two_sided_ref& view, Out& out, std::uint32_t first)
+        : view_(view), pool_(view), waiting_(view, out, first), sender_(view, pool_, waiting_) {}
     // Its parts refer to each other. On GPUs what can be copied is returned from a function as a copy of its bytes,
     // also where C++ says that it is made in place; what cannot is made there.
     message_calls(const message_calls&) = delete;

@@ -65,10 +65,9 @@ private:
         for (int batch = 0; batch < max_batches && left > 0; ++batch) {
             bool mine = false;
             std::uint32_t number = 0;
-            if (sends_.take(ctx, mine, number)) {
-                delivery.send(ctx, shard_, mine, number);
-                worked = true;
-            }
+            if (!sends_.take(ctx, mine, number)) break;
+            delivery.send(ctx, shard_, mine, number);
+            worked = true;
             left -= left < Ctx::warp_lanes ? left : Ctx::warp_lanes;
         }
         return worked;

@@ -22,7 +22,7 @@ public:
     /// The lanes of the mask, together: a turn of a shard, and a piece of a payload. Whether there was either.
     LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) {
         const fetch_queue<Ctx> fetches(view_);
-        const bool worked = fetches.turn(ctx, mask);
+        const bool worked = fetches.turn(ctx, mask, turns_ / 2);
         ++turns_;
         const std::uint32_t mine = turns_ % 2 != 0 ? home_ : turns_ / 2 % view_.n_shards;
         const std::uint32_t number = ctx.shuffle(mask, mine, Ctx::first_lane(mask));

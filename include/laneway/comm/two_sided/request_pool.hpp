@@ -1,4 +1,5 @@
-// Taking places of a PE's pool of requests, and giving them back.
+// Taking places of a PE's pool of requests, and giving them back. The numbers of free ones stand in a queue: to look
+// for one among those in use would take as many loads as there are.
 #pragma once
 
 #include "laneway/comm/two_sided/two_sided_ref.hpp"
@@ -9,17 +10,16 @@ namespace laneway {
 template <class Ctx>
 class request_pool {
 public:
-    /// `first`: where the lane looks first.
-    LANEWAY_FN request_pool(const two_sided_ref& view, std::uint32_t first) : view_(view), next_(first) {}
+    LANEWAY_FN explicit request_pool(const two_sided_ref& view) : view_(view) {}
 
-    static constexpr std::uint32_t none = ~std::uint32_t{0};
+    static constexpr std::uint32_t none = free_numbers_ref::none;
 
     /// Claims a free place for a message; `none` where each was in use when the lane came by. Any lane; does not wait.
     /// The place is open.
-    LANEWAY_FN std::uint32_t claim(Ctx& ctx) { return claim(ctx, 0, view_.n_requests); }
+    LANEWAY_FN std::uint32_t claim(Ctx& ctx) const { return claim(ctx, view_.free_requests); }
     /// The same for a look at the queues, which is soon over: there are places that only these take, so that receives
     /// can be taken back where all others are in use.
-    LANEWAY_FN std::uint32_t claim_for_look(Ctx& ctx) { return claim(ctx, view_.n_requests, view_.n_looks); }
+    LANEWAY_FN std::uint32_t claim_for_look(Ctx& ctx) const { return claim(ctx, view_.free_looks); }
     [[nodiscard]] LANEWAY_FN message_request handle(Ctx& ctx, std::uint32_t number) const {
         const request_word now{ctx.load(&view_.requests[number].word, order::relaxed, scope::device)};
         return {number, now.generation(), view_.number};
@@ -62,29 +62,26 @@ public:
         std::uint64_t* const word = &view_.requests[handle.number()].word;
         request_word seen{ctx.load(word, order::relaxed, scope::device)};
         if (seen.generation() != handle.generation() || seen.state() == request_word::free) return false;
-        // Partner: the acquire in claim.
-        return ctx.compare_exchange(word, seen.bits, request_word::of(seen.generation() + 1, request_word::free),
-                                    order::release, scope::device);
+        // Several lanes may come; one of them gives it back.
+        if (!ctx.compare_exchange(word, seen.bits, request_word::of(seen.generation() + 1, request_word::free),
+                                  order::relaxed, scope::device))
+            return false;
+        const bool looks = handle.number() >= view_.n_requests;
+        (looks ? view_.free_looks : view_.free_requests).put_back(ctx, handle.number());
+        return true;
     }
 
 private:
-    LANEWAY_FN std::uint32_t claim(Ctx& ctx, std::uint32_t from, std::uint32_t places) {
-        for (std::uint32_t i = 0; i < places; ++i) {
-            const std::uint32_t number = from + (next_ + i) % places;
-            request_word seen{ctx.load(&view_.requests[number].word, order::relaxed, scope::device)};
-            if (seen.state() != request_word::free) continue;
-            const std::uint64_t mine = request_word::of(seen.generation(), request_word::open);
-            // Partner: the release in give_back.
-            if (ctx.compare_exchange(&view_.requests[number].word, seen.bits, mine, order::acquire, scope::device)) {
-                next_ = number - from + 1;
-                return number;
-            }
-        }
-        return none;
+    LANEWAY_FN std::uint32_t claim(Ctx& ctx, const free_numbers_ref& free) const {
+        const std::uint32_t number = free.take(ctx);
+        if (number == none) return none;
+        std::uint64_t* const word = &view_.requests[number].word;
+        const request_word seen{ctx.load(word, order::relaxed, scope::device)};
+        ctx.store(word, request_word::of(seen.generation(), request_word::open), order::relaxed, scope::device);
+        return number;
     }
 
     const two_sided_ref& view_;
-    std::uint32_t next_;
 };
 
 }  // namespace laneway

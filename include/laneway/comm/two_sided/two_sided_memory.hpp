@@ -87,7 +87,10 @@ private:
         std::vector<std::unique_ptr<shard_memory>> shards;
         buffer<message_shard_ref> refs;
         buffer<request_slot> requests;
+        buffer<std::uint32_t> free_requests;
+        buffer<std::uint32_t> free_looks;
         buffer<std::uint64_t> fetches;
+        buffer<number_queue_ends> fetch_ends;
         buffer<two_sided_counters> counters;
         std::unique_ptr<device_heap> payloads;  ///< of unexpected messages
     };

@@ -8,63 +8,13 @@
 
 #include "laneway/comm/matching/matching_engine.hpp"
 #include "laneway/comm/matching/unordered_table.hpp"
+#include "laneway/comm/two_sided/free_numbers.hpp"
 #include "laneway/comm/two_sided/message_request.hpp"
+#include "laneway/comm/two_sided/number_queue.hpp"
 #include "laneway/memory/device_heap_ref.hpp"
 #include "laneway/memory/symmetric.hpp"
 
 namespace laneway {
-
-/// A queue of numbers that many lanes put in and take out, of a capacity that they never exceed. Words say in which lap
-/// of the queue they were put there.
-struct number_queue_ref {
-    std::uint64_t* words = nullptr;  ///< zeroed before use
-    std::uint64_t* drawn = nullptr;
-    std::uint64_t* taken = nullptr;
-    std::uint32_t capacity = 1;  ///< a power of two
-
-    static constexpr std::uint32_t none = ~std::uint32_t{0};
-
-    /// A place for each lane; those that come together to one queue draw theirs with one add.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx) const {
-        const lane_mask here = ctx.converged();
-        const lane_mask mask = ctx.match(here, reinterpret_cast<std::uint64_t>(drawn));
-        const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
-        const std::uint64_t first =
-            once(ctx, mask, [&] { return ctx.fetch_add(drawn, lanes, order::relaxed, scope::device); });
-        return first + static_cast<std::uint64_t>(rank_in(ctx, mask));
-    }
-    /// Puts a number into a place that the lane has drawn.
-    template <class Ctx>
-    LANEWAY_FN void put(Ctx& ctx, std::uint64_t place, std::uint32_t number) const {
-        // Partner: the acquire load in at.
-        ctx.store(word(place), lap<Ctx>(place) << 32 | number, order::release, scope::device);
-    }
-    /// The number at a place, `none` where it has not been put there. What its lane wrote before is visible.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t at(Ctx& ctx, std::uint64_t place) const {
-        // Partner: the release store in put.
-        const std::uint64_t seen = ctx.load(word(place), order::acquire, scope::device);
-        return seen >> 32 == lap<Ctx>(place) ? static_cast<std::uint32_t>(seen) : none;
-    }
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool any(Ctx& ctx) const {
-        return any_at(ctx, ctx.load(taken, order::relaxed, scope::device));
-    }
-    /// The same where `taken` was this when it was looked at.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool any_at(Ctx& ctx, std::uint64_t place) const {
-        return ctx.load(word(place), order::relaxed, scope::device) >> 32 == lap<Ctx>(place);
-    }
-
-private:
-    // By shifts: a division takes a GPU as long as a load.
-    [[nodiscard]] LANEWAY_FN std::uint64_t* word(std::uint64_t place) const { return words + (place & (capacity - 1)); }
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t lap(std::uint64_t place) const {
-        return (place >> Ctx::first_lane(capacity)) % 0xffff'ffff + 1;
-    }
-};
 
 /// An unexpected message. What it brought in a slot is in a piece of the PE's heap for such payloads, or, where that
 /// has no room, still in its slot, which the sender then cannot use.
@@ -96,8 +46,9 @@ struct shard_state {
     std::uint64_t arrived;  ///< messages so far; others look at it
     std::uint32_t n_free;   ///< places for unexpected messages
     std::uint32_t least_free;
-    std::uint32_t overtaken;  ///< messages that `taken` tells of
-    std::uint32_t told_of;    ///< whether a probe has told of a message that may lie in its ring still
+    std::uint32_t vain_looks;  ///< at sends that wait
+    std::uint32_t overtaken;   ///< messages that `taken` tells of
+    std::uint32_t told_of;     ///< whether a probe has told of a message that may lie in its ring still
     std::uint32_t next_source;
     std::uint32_t kept_slots;  ///< of messages without an order that wait in them; others look at it
     std::uint32_t max_posted;  ///< receives without an order that waited at once, as turns have seen
@@ -134,18 +85,27 @@ struct message_shard_ref {
 
 /// Counters of a PE.
 struct two_sided_counters {
-    alignas(destructive_bytes) std::uint64_t completed;      ///< see communicator_ref::add_created
-    alignas(destructive_bytes) std::uint64_t fetches_drawn;  ///< of the queue `fetches`
-    alignas(destructive_bytes) std::uint64_t fetches_taken;
+    alignas(destructive_bytes) std::uint64_t completed;  ///< see communicator_ref::add_created
+    alignas(destructive_bytes) std::uint32_t fetching;   ///< a bit for each queue of fetches that may not be empty
+    free_numbers_words free_requests;
+    free_numbers_words free_looks;
 };
+
+/// Receives whose payload is being fetched stand in queues, a receive in that of its number: lanes take pieces from the
+/// head of a queue by compare-and-swap, of which one succeeds for each way to memory and back.
+inline constexpr std::uint32_t max_fetch_queues = 32;
 
 /// Device view of a communicator on a PE.
 struct two_sided_ref {
     const message_shard_ref* shards = nullptr;
     request_slot* requests = nullptr;
     two_sided_counters* counters = nullptr;
-    device_heap_ref payloads;              ///< of unexpected messages that came in slots
-    number_queue_ref fetches;              ///< receives whose payload is being fetched
+    device_heap_ref payloads;          ///< of unexpected messages that came in slots
+    free_numbers_ref free_requests;    ///< places of messages that are not in use
+    free_numbers_ref free_looks;       ///< and those of probes and cancels
+    std::uint64_t* fetches = nullptr;  ///< words of the queues of fetches, n_requests
+    number_queue_ends* fetch_ends = nullptr;
+    std::uint32_t n_fetch_queues = 1;      ///< a power of two
     symmetric_ref<std::uint64_t> answers;  ///< a word a request: that its payload has been fetched, see fetch_queue
     std::uint32_t n_shards = 1;            ///< a power of two
     std::uint32_t n_requests = 0;          ///< places of messages, a power of two
@@ -155,6 +115,11 @@ struct two_sided_ref {
     bool exact_length = false;             ///< every receive is as long as its message
     match_rules rules;
 
+    /// Where a receive stands whose payload is being fetched.
+    [[nodiscard]] LANEWAY_FN number_queue_ref fetch_queue_of(std::uint32_t number) const {
+        const std::uint32_t queue = number % n_fetch_queues, places = n_requests / n_fetch_queues;
+        return {fetches + queue * places, &fetch_ends[queue].drawn, &fetch_ends[queue].taken, places};
+    }
     [[nodiscard]] LANEWAY_FN const message_shard_ref& shard_of(const match_key& key) const {
         return shards[shard_number(key)];
     }

@@ -35,7 +35,8 @@ public:
     }
 
     /// Takes out the first send of each chain whose slot is free, a lane each, and lets the chain wait behind the
-    /// others if it has more. False where nobody has got one.
+    /// others if it has more. False where nobody has got one: then they are looked at again, as slots become free in
+    /// nearly the order in which chains stand; but for some times, as it is nearly that order only.
     LANEWAY_SLOW bool take(Ctx& ctx, bool& mine, std::uint32_t& number) const {
         const std::uint64_t first = ctx.load(&shard_.state->first_waiting, order::relaxed, scope::device);
         const bool looks = static_cast<std::uint64_t>(ctx.lane()) < n_chains(ctx);
@@ -48,13 +49,19 @@ public:
             mine = shard_.to[slot.key.source].is_free(ctx, slot.ticket);
         }
         if (mine) remove_first(shard_.sends[chain], number);
+        const bool any = ctx.ballot(full_warp<Ctx>, mine) != 0;
+        const std::uint32_t vain = shard_.state->vain_looks + 1;
         ctx.sync(full_warp<Ctx>);
+        if (!any && ctx.lane() == 0) shard_.state->vain_looks = vain;
+        if (!any && vain % max_vain_looks != 0) return false;
         move_on(ctx, &shard_.state->first_waiting, first, ctx.ballot(full_warp<Ctx>, looks));
         append(ctx, looks && shard_.sends[chain].last != 0, chain);
-        return ctx.ballot(full_warp<Ctx>, mine) != 0;
+        return any;
     }
 
 private:
+    static constexpr std::uint32_t max_vain_looks = 4;
+
     [[nodiscard]] LANEWAY_FN std::uint64_t n_places(const Ctx& ctx) const {
         return static_cast<std::uint64_t>(ctx.n_pes()) * shard_.to->n_slots;
     }
