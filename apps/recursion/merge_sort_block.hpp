@@ -68,7 +68,7 @@ struct merge_in_parts;
 
 /// Forks the merge of a part into parts for blocks, or into parts that are forked themselves.
 struct fork_merges {
-    static constexpr std::uint32_t most = 64;
+    static constexpr std::uint32_t most = 32;
 
     std::uint32_t grain;
 
