@@ -3,57 +3,22 @@
 #include <bit>
 
 #include "laneway/base/error.hpp"
+#include "recursion/merge_sort_block.hpp"
 
 namespace laneway::apps {
 
 namespace {
 
-/// Two arrays of the PE: `sides[0]` holds the keys at the beginning, and at the end.
-struct sort_arrays {
-    symmetric_ref<std::uint32_t> sides[2];
-    std::uint32_t grain;
-};
-
-/// Keys [begin, end) come to lie in order in sides[to].
-struct sorted_range {
-    std::uint32_t begin, end, to;
-
-    [[nodiscard]] LANEWAY_FN std::uint32_t middle() const { return begin + (end - begin) / 2; }
-};
-
-/// Places [first, last) of the result of merging the halves of a range.
-struct merged_part {
-    sorted_range range;
-    std::uint32_t first, last;
-};
-
-/// How many of the first `count` keys of the merged halves come from the left one.
-template <class From>
-LANEWAY_FN std::uint32_t taken_from_left(const From& from, const sorted_range& range, std::uint32_t count) {
-    const std::uint32_t left = range.middle() - range.begin, right = range.end - range.middle();
-    std::uint32_t low = count > right ? count - right : 0, high = count < left ? count : left;
-    while (low < high) {
-        const std::uint32_t middle = low + (high - low) / 2;
-        const std::uint32_t mine = from[range.begin + middle];
-        const std::uint32_t other = from[range.middle() + (count - 1 - middle)];
-        if (mine <= other) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 template <class Ctx>
 LANEWAY_FN void merge_part(Ctx& ctx, const sort_arrays& arrays, const merged_part& part) {
     const auto from = arrays.sides[1 - part.range.to].local(ctx), to = arrays.sides[part.range.to].local(ctx);
-    std::uint32_t l = taken_from_left(from, part.range, part.first);
-    std::uint32_t r = part.range.middle() + (part.first - l);
-    l += part.range.begin;
+    const two_runs runs{part.range.begin, part.range.middle(), part.range.end};
+    std::uint32_t l = taken_from_left(from, runs, part.first, find_alone{});
+    std::uint32_t r = runs.middle + (part.first - l);
+    l += runs.begin;
     for (std::uint32_t at = part.range.begin + part.first; at < part.range.begin + part.last; ++at) {
-        bool is_left = l < part.range.middle();
-        if (is_left && r < part.range.end) {
+        bool is_left = l < runs.middle;
+        if (is_left && r < runs.end) {
             const std::uint32_t mine = from[l], other = from[r];
             is_left = mine <= other;
         }
@@ -61,20 +26,6 @@ LANEWAY_FN void merge_part(Ctx& ctx, const sort_arrays& arrays, const merged_par
         to[at] = key;
     }
 }
-
-using nothing = std::uint32_t;  ///< of functions that are called for what they do
-
-/// All parts of a range are merged.
-struct merged {
-    struct arguments {};
-    using result = nothing;
-    static constexpr bool follows = true;
-
-    template <class Ctx, class Task>
-    LANEWAY_FN void operator()(Ctx& ctx, const arguments&, Task& task) const {
-        task.finish(ctx, 0);
-    }
-};
 
 /// Merges a part of a range, in smaller parts where it is large.
 struct merge {
@@ -162,6 +113,14 @@ std::uint32_t levels_of(std::uint64_t keys, std::uint32_t grain) {
     return 2 * halvings + 4;
 }
 
+template <class First, class... Functions>
+void sort_with(runtime& rt, const recursion_options& options, std::uint32_t levels, const sorted_range& all,
+               merge_sort_result& made, const First& first, const Functions&... functions) {
+    fork_join program(rt, fork_join_options_of(options, levels), first, functions...);
+    (void)program.template run<First>({all});
+    made.report = report_of(program);
+}
+
 }  // namespace
 
 merge_sort_result merge_sort(const std::vector<std::uint32_t>& keys, const recursion_options& options) {
@@ -171,18 +130,27 @@ merge_sort_result merge_sort(const std::vector<std::uint32_t>& keys, const recur
 
 merge_sort_result merge_sort(runtime& rt, const std::vector<std::uint32_t>& keys, const recursion_options& options) {
     if (keys.size() >= std::uint64_t{1} << 31) throw usage_error("less than 2^31 keys can be sorted");
-    const std::uint32_t grain = options.grain != 0 ? options.grain : 64;
+    const std::uint32_t grain = options.grain != 0 ? options.grain : max_lane_keys;
+    if (grain > max_block_keys) {
+        throw usage_error("a grain of " + std::to_string(grain) + " keys: " + std::to_string(max_block_keys) +
+                          " at most");
+    }
     merge_sort_result made;
     if (keys.empty()) return made;
     auto first = rt.allocate<std::uint32_t>(keys.size());
     const auto second = rt.allocate<std::uint32_t>(keys.size());
     first.copy_in(0, keys);
     const sort_arrays arrays{{first.ref(), second.ref()}, grain};
-    fork_join program(rt, fork_join_options_of(options, levels_of(keys.size(), grain)), sort{arrays}, merge{arrays},
-                      merge_halves{}, merged{});
-    (void)program.template run<sort>({{0, static_cast<std::uint32_t>(keys.size()), 0}});
+    const sorted_range all{0, static_cast<std::uint32_t>(keys.size()), 0};
+    const std::uint32_t levels = levels_of(keys.size(), grain);
+    if (grain <= max_lane_keys) {
+        sort_with(rt, options, levels, all, made, sort{arrays}, merge{arrays}, merge_halves{}, merged{});
+    } else {
+        const fork_merges forks{grain};
+        sort_with(rt, options, levels, all, made, sort_by_blocks{grain}, sort_block{arrays}, merge_by_blocks{forks},
+                  merge_in_parts{forks}, merge_block{arrays}, merged{});
+    }
     made.keys = first.copy_out(0);
-    made.report = report_of(program);
     return made;
 }
 

@@ -1,5 +1,5 @@
-// Merge sort: halves are sorted at the same time, and merged by many lanes, each of which finds its part of the result
-// by the merge path (Odeh and others, Merge Path, IPDPSW 2012).
+// Merge sort: halves are sorted at the same time, and merged by many lanes, or blocks, each of which finds its part of
+// the result by the merge path (Odeh and others, Merge Path, IPDPSW 2012).
 #pragma once
 
 #include <vector>
@@ -8,13 +8,17 @@
 
 namespace laneway::apps {
 
+inline constexpr std::uint32_t max_lane_keys = 64;       ///< that one lane sorts by itself
+inline constexpr std::uint32_t max_block_keys = 419328;  ///< that a block does
+
 struct merge_sort_result {
     std::vector<std::uint32_t> keys;
     recursion_report report;
 };
 
 /// The keys in ascending order, below 2^31 of them, sorted on the first PE. `grain`: so many keys one lane sorts, or
-/// merges, by itself; 64 by default, as in the thesis. Throws as fork_join.
+/// merges, by itself; 64 by default, as in the thesis. Above max_lane_keys, so many a whole block does, in its shared
+/// memory. Throws as fork_join, and usage_error above max_block_keys.
 merge_sort_result merge_sort(const std::vector<std::uint32_t>& keys, const recursion_options& options = {});
 /// The same on devices that are open.
 merge_sort_result merge_sort(runtime& rt, const std::vector<std::uint32_t>& keys, const recursion_options& options);

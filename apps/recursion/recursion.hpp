@@ -11,7 +11,7 @@ struct recursion_options {
     options job;
     std::uint32_t width = 0;                ///< of channels; 0: chosen by the library
     std::uint64_t memory_bytes = 64 << 20;  ///< of channels on a PE
-    std::uint32_t grain = 0;                ///< what one lane does by itself; 0: the program's own choice
+    std::uint32_t grain = 0;                ///< what one lane, or block, does by itself; 0: the program's own choice
 };
 
 struct recursion_report {

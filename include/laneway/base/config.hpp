@@ -39,6 +39,7 @@ using namespace cuda::std;
 #define LANEWAY_FN __host__ __device__ __forceinline__
 #define LANEWAY_SLOW __host__ __device__ __noinline__
 #define LANEWAY_NOT_UNROLLED _Pragma("unroll 1")
+#define LANEWAY_UNROLLED _Pragma("unroll")
 #elif defined(__CUDACC__)
 #define LANEWAY_FN __host__ __device__ inline
 #define LANEWAY_SLOW __host__ __device__ inline
@@ -48,6 +49,7 @@ using namespace cuda::std;
 #endif
 #if !defined(LANEWAY_NOT_UNROLLED)  // before a loop that GPUs run seldom: compilers make four of each
 #define LANEWAY_NOT_UNROLLED
+#define LANEWAY_UNROLLED  // of a constant length, over what lies in registers
 #endif
 
 namespace laneway {

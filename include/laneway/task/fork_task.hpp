@@ -7,6 +7,7 @@
 
 #include "laneway/simt/user_code.hpp"
 #include "laneway/task/channel_node.hpp"
+#include "laneway/task/channel_team.hpp"
 #include "laneway/task/task_type.hpp"
 
 namespace laneway {
@@ -200,8 +201,10 @@ public:
         const auto children = node_.talloc_at(ctx, channel_of<Child>(), depth() + 1, count);
         yields_ = count != 0 && !children;
         if (yields_) return {};
-        // A continuation that may find no room itself waits in its channel, where whoever has room finds it.
-        const auto frame = node_.reserve_frame(ctx, channel_of<Next>(), depth(), children_of<Next> == 0);
+        // A continuation that may find no room itself waits in its channel, where whoever has room finds it; and one of
+        // children that end in whole blocks, which have no stack to run it from.
+        constexpr bool may_be_kept = children_of<Next> == 0 && width_of<Child> == task_width::warp;
+        const auto frame = node_.reserve_frame(ctx, channel_of<Next>(), depth(), may_be_kept);
         if (frame.at == nullptr) {
             if (children) node_.tfree(ctx, children);
             yields_ = true;
@@ -242,11 +245,18 @@ private:
     bool yields_ = false;
 };
 
-/// The kernel that consumes a function's channel.
+/// The kernel that consumes a function's channel. A function that says `static constexpr task_width width =
+/// task_width::block;` is called by all lanes of a block together, with a fourth parameter, as kernels of channels are:
+/// channel_team.hpp. It forks nothing, and one of its lanes finishes, behind a barrier.
 template <class Function, class... Functions>
 struct fork_kernel {
     using element = fork_element<Function>;
-    static constexpr bool keeps = !is_continuation<Function> && sizeof(element) <= max_kept_bytes;
+    static constexpr task_width width = width_of<Function>;
+    static constexpr std::size_t shared_bytes = kernel_shared_bytes<Function>;
+    static constexpr bool keeps =
+        width == task_width::warp && !is_continuation<Function> && sizeof(element) <= max_kept_bytes;
+    static_assert(width == task_width::warp || (!is_continuation<Function> && children_of<Function> == 0),
+                  "a function of a whole block is spawned, and forks nothing");
 
     Function code;
 
@@ -265,6 +275,12 @@ struct fork_kernel {
     LANEWAY_FN outcome operator()(Ctx& ctx, element& at, channel_node& node) const {
         fork_task<Function, Functions...> task(at.header, node);
         call_needs_LANEWAY_FN(code, ctx, at.arguments, task);
+        return task.result();
+    }
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, element& at, channel_node& node, channel_worker<Ctx>& worker) const {
+        fork_task<Function, Functions...> task(at.header, node);
+        call_needs_LANEWAY_FN(code, ctx, at.arguments, task, worker);
         return task.result();
     }
 };

@@ -34,6 +34,33 @@ TEST_P(sort_and_product_test, KeysComeInOrderAtTheLeastWidth) {
     });
 }
 
+/// Random ones, ones with many equals, ones in order and in the opposite order.
+inline std::vector<std::uint32_t> keys_of_kind(std::uint64_t kind, std::uint64_t count, std::uint64_t seed) {
+    auto keys = random_words(count, seed, kind == 1 ? 10 : ~0u);
+    if (kind >= 2) std::sort(keys.begin(), keys.end());
+    if (kind == 3) std::reverse(keys.begin(), keys.end());
+    return keys;
+}
+
+TEST_P(sort_and_product_test, BlocksSortTilesAndMergeThem) {
+    every_round(GetParam(), [&](const options& o) {
+        // From parts of a tile, and merges of more parts than a function forks, to a block that merges tiles.
+        constexpr std::uint32_t grains[] = {65, 1000, 9000, apps::max_block_keys};
+        const std::uint32_t grain = grains[o.seed % 4];
+        const std::uint64_t most = is_checked(GetParam()) ? 1500 : grain == 65 ? 20000 : 90000;
+        const std::uint64_t count = o.seed % 5 == 0 ? o.seed / 5 : o.seed * 7919 % most;
+        auto keys = keys_of_kind(o.seed / 4 % 4, count, o.seed);
+        if (count != 0) keys[count / 2] = ~0u;
+        apps::recursion_options wide;
+        wide.job = o;
+        wide.grain = grain;
+        if (o.seed % 3 == 0) wide.width = 32;
+        const auto made = apps::merge_sort(keys, wide);
+        std::sort(keys.begin(), keys.end());
+        ASSERT_EQ(made.keys, keys) << count << " keys, grain " << grain;
+    });
+}
+
 TEST_P(sort_and_product_test, ProductsAreThoseOfTheDefinition) {
     every_round(GetParam(), [&](const options& o) {
         apps::recursion_options narrow;
@@ -66,6 +93,11 @@ TEST_P(sort_and_product_test, LargeInputsAndWhatIsRefused) {
     std::sort(keys.begin(), keys.end());
     EXPECT_EQ(sorted, keys);
     EXPECT_TRUE(apps::merge_sort({}, options).keys.empty());
+    options.grain = 32768;
+    EXPECT_EQ(apps::merge_sort(random_words(200000, 5), options).keys, keys);
+    options.grain = apps::max_block_keys + 1;
+    EXPECT_THROW((void)apps::merge_sort(keys, options), usage_error);
+    options.grain = 0;
     const auto a = random_words(128 * 128, 1), b = random_words(128 * 128, 2);
     EXPECT_EQ(apps::strassen(a, b, 128, options).product, apps::product_by_definition(a, b, 128));
     EXPECT_THROW((void)apps::strassen(a, b, 127, options), usage_error);
