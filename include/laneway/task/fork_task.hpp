@@ -200,8 +200,10 @@ public:
         const auto children = node_.talloc_at(ctx, channel_of<Child>(), depth() + 1, count);
         yields_ = count != 0 && !children;
         if (yields_) return {};
-        // A continuation that may find no room itself waits in its channel, where whoever has room finds it.
-        const auto frame = node_.reserve_frame(ctx, channel_of<Next>(), depth(), children_of<Next> == 0);
+        // A continuation that may find no room itself waits in its channel, where whoever has room finds it; so does
+        // one whose children end where lanes have no warp's stack to put it on.
+        constexpr bool kept = children_of<Next> == 0 && width_of<Child> != task_width::block;
+        const auto frame = node_.reserve_frame(ctx, channel_of<Next>(), depth(), kept);
         if (frame.at == nullptr) {
             if (children) node_.tfree(ctx, children);
             yields_ = true;
@@ -246,7 +248,11 @@ private:
 template <class Function, class... Functions>
 struct fork_kernel {
     using element = fork_element<Function>;
-    static constexpr bool keeps = !is_continuation<Function> && sizeof(element) <= max_kept_bytes;
+    static constexpr task_width width = width_of<Function>;
+    static constexpr std::size_t shared_bytes = kernel_shared_bytes<Function>;
+    static_assert(width != task_width::block || !is_continuation<Function>, "a continuation is for one lane");
+    static constexpr bool keeps =
+        !is_continuation<Function> && width != task_width::block && sizeof(element) <= max_kept_bytes;
 
     Function code;
 
@@ -261,10 +267,11 @@ struct fork_kernel {
         return *reinterpret_cast<const std::uint32_t*>(frame + sizeof(fork_header));
     }
 
-    template <class Ctx>
-    LANEWAY_FN outcome operator()(Ctx& ctx, element& at, channel_node& node) const {
+    /// `worker`: of a function for a block.
+    template <class Ctx, class... Worker>
+    LANEWAY_FN outcome operator()(Ctx& ctx, element& at, channel_node& node, Worker&... worker) const {
         fork_task<Function, Functions...> task(at.header, node);
-        call_needs_LANEWAY_FN(code, ctx, at.arguments, task);
+        call_needs_LANEWAY_FN(code, ctx, at.arguments, task, worker...);
         return task.result();
     }
 };
