@@ -7,7 +7,7 @@
 // serve, where fewer elements are enough (--ordered); and with a block an element.
 // fib, queens, uts: calls, solutions and nodes of programs of apps/recursion, checked; of fib also the same tree walked
 // by one thread of the host.
-// widths: fib over channels of several widths.
+// fib by blocks: a task each, which a whole block works on. widths: fib over channels of several widths.
 #include <chrono>
 #include <exception>
 
@@ -59,6 +59,25 @@ struct relay_by_block {
     }
 };
 
+/// A call of fib for a whole block, whose first lane does all there is to do.
+struct fib_by_block {
+    using arguments = std::uint32_t;
+    using result = std::uint64_t;
+    static constexpr task_width width = task_width::block;
+    static constexpr std::uint32_t children = 2;
+
+    template <class Ctx, class Task, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t n, Task& task, Worker& worker) const {
+        if (worker.lane() != 0) return;
+        if (n < 2) return task.finish(ctx, n);
+        auto fork = task.fork(ctx, laneway::task<fib_by_block>, 2, laneway::task<apps::add_both<std::uint64_t>>);
+        if (!fork) return;
+        fork.spawn(ctx, n - 1, &fork->left);
+        fork.spawn(ctx, n - 2, &fork->right);
+        fork.sync(ctx);
+    }
+};
+
 /// Does nothing for its index: what is left is the counter that hands indices out.
 struct touch {
     template <class Ctx>
@@ -79,6 +98,7 @@ public:
         through<relay_by_block>("blocks", elements, deepest_or_fullest_first{});
         baseline();
         for (const std::uint64_t grain : {std::uint64_t{1}, args_.number("grain")}) fib(grain);
+        fib_of_blocks();
         queens();
         uts();
         for (const std::uint32_t width : {64u, 256u, 1024u, 4096u, 16384u}) fib_of_width(width);
@@ -153,6 +173,18 @@ private:
         std::uint64_t a = 0, b = 1;
         for (std::uint32_t i = 0; i < n; ++i) a = std::exchange(b, a + b);
         return 2 * b - 1;
+    }
+
+    void fib_of_blocks() {
+        const auto n = static_cast<std::uint32_t>(args_.number("block_fib"));
+        runtime rt(job());
+        fork_join program(rt, {.levels = n + 1}, fib_by_block{}, apps::add_both<std::uint64_t>{});
+        const std::uint64_t expected = apps::fibonacci_by_calls(n);
+        rate("fib by blocks", calls_of(n), [&] {
+            if (program.run<fib_by_block>({n})[0] != expected) throw device_fault("a Fibonacci number is wrong");
+            return program.report().run_seconds;
+        });
+        tell_channels("fib by blocks", program.statistics());
     }
 
     void fib_of_width(std::uint32_t width) {
@@ -243,6 +275,7 @@ int main(int argc, char** argv) {
                                      {"chains", "1024"},
                                      {"stacks", "33554432"},
                                      {"fib", "25"},
+                                     {"block_fib", "20"},
                                      {"grain", "12"},
                                      {"queens", "10"},
                                      {"uts", "T1"},

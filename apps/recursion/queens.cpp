@@ -1,6 +1,9 @@
 #include "recursion/queens.hpp"
 
+#include <algorithm>
+
 #include "laneway/base/error.hpp"
+#include "recursion/queens_search.hpp"
 
 namespace laneway::apps {
 
@@ -19,7 +22,19 @@ struct sum_of_children {
     }
 };
 
-/// Places a queen in the next row, in every way.
+/// Spawns a child for each of these queens in a board's next row.
+template <class Child, class Ctx, class Task>
+LANEWAY_FN void place_each(Ctx& ctx, const queens_board& board, std::uint32_t queens, Task& task) {
+    const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(queens));
+    auto fork = task.fork(ctx, laneway::task<Child>, count, laneway::task<sum_of_children>);
+    if (!fork) return;
+    for (; queens != 0; queens &= queens - 1) {
+        fork.spawn_adding(ctx, board.with(queens & (0u - queens)), &fork->total);
+    }
+    fork.sync(ctx);
+}
+
+/// Places a queen in the next row, in every way. A lane searches the last rows.
 struct place_queen {
     using arguments = queens_board;
     using result = std::uint64_t;
@@ -30,22 +45,54 @@ struct place_queen {
 
     template <class Ctx, class Task>
     LANEWAY_FN void operator()(Ctx& ctx, const queens_board& board, Task& task) const {
-        std::uint32_t open = board.open(all);
+        const std::uint32_t open = board.open(all);
         const int rows_left = Ctx::count_lanes(all & ~board.columns);
         if (open == 0 || rows_left <= static_cast<int>(grain)) {
             return task.finish(ctx, queens_by_search(board, all));
         }
-        const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(open));
-        auto fork = task.fork(ctx, laneway::task<place_queen>, count, laneway::task<sum_of_children>);
-        if (!fork) return;
-        for (; open != 0; open &= open - 1) {
-            fork.spawn_adding(ctx, board.with(open & (0u - open)), &fork->total);
-        }
-        fork.sync(ctx);
+        place_each<place_queen>(ctx, board, open, task);
     }
 };
 
+/// The same where blocks search the last rows.
+struct place_for_blocks {
+    using arguments = queens_board;
+    using result = std::uint64_t;
+    static constexpr std::uint32_t children = max_queens;
+
+    std::uint32_t all;
+    std::uint32_t grain;
+
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, const queens_board& board, Task& task) const {
+        std::uint32_t queens = 0;  // that leave an open field in the row behind: others are not worth a block
+        for (std::uint32_t open = board.open(all); open != 0; open &= open - 1) {
+            const std::uint32_t queen = open & (0u - open);
+            if (board.with(queen).open(all) != 0) queens |= queen;
+        }
+        if (queens == 0) return task.finish(ctx, 0);
+        const int rows_left = Ctx::count_lanes(all & ~board.columns);
+        if (rows_left - 1 <= static_cast<int>(grain)) {
+            place_each<search_board>(ctx, board, queens, task);
+        } else {
+            place_each<place_for_blocks>(ctx, board, queens, task);
+        }
+    }
+};
+
+template <class First, class Program>
+queens_result result_of(Program& program) {
+    queens_result made;
+    made.solutions = program.template run<First>({{0, 0, 0}})[0];
+    made.report = report_of(program);
+    return made;
+}
+
 }  // namespace
+
+std::uint32_t queens_grain(std::uint32_t n, bool on_gpus) {
+    return std::min(n > 3 ? n - 3 : 1, on_gpus && n > 12 ? max_queens_grain : queens_of_lane);
+}
 
 queens_result queens(std::uint32_t n, const recursion_options& options) {
     runtime rt(options.job);
@@ -56,13 +103,19 @@ queens_result queens(runtime& rt, std::uint32_t n, const recursion_options& opti
     if (n == 0 || n > max_queens) {
         throw usage_error(std::to_string(n) + " queens: there are 1 to " + std::to_string(max_queens));
     }
+    if (options.grain > max_queens_grain) {
+        throw usage_error("a grain of " + std::to_string(options.grain) + " rows: " + std::to_string(max_queens_grain) +
+                          " at most");
+    }
     const std::uint32_t all = (std::uint32_t{1} << n) - 1;
-    const std::uint32_t grain = options.grain != 0 ? options.grain : 4;
-    fork_join program(rt, fork_join_options_of(options, n + 1), place_queen{all, grain}, sum_of_children{});
-    queens_result made;
-    made.solutions = program.template run<place_queen>({{0, 0, 0}})[0];
-    made.report = report_of(program);
-    return made;
+    const std::uint32_t grain = options.grain != 0 ? options.grain : queens_grain(n, rt.machine().has_gpus());
+    const auto how = fork_join_options_of(options, n + 1);
+    if (grain <= queens_of_lane) {
+        fork_join program(rt, how, place_queen{all, grain}, sum_of_children{});
+        return result_of<place_queen>(program);
+    }
+    fork_join program(rt, how, place_for_blocks{all, grain}, search_board{all}, sum_of_children{});
+    return n <= grain ? result_of<search_board>(program) : result_of<place_for_blocks>(program);
 }
 
 }  // namespace laneway::apps

@@ -12,11 +12,17 @@ struct queens_result {
 
 inline constexpr std::uint32_t max_queens = 24;
 
-/// n is 1 to max_queens. `grain`: so many last rows are searched by a lane by itself; 4 by default, as in the thesis.
-/// Throws as fork_join.
+/// n is 1 to max_queens. `grain`: so many last rows are searched without tasks: up to queens_of_lane by one lane, which
+/// the thesis's 4 are for, up to max_queens_grain by the lanes of a block together. By default as many as leave lanes,
+/// or blocks of GPUs, enough boards: see queens_grain. Throws as fork_join.
+inline constexpr std::uint32_t queens_of_lane = 8, max_queens_grain = 14;
 queens_result queens(std::uint32_t n, const recursion_options& options = {});
 /// The same on devices that are open.
 queens_result queens(runtime& rt, std::uint32_t n, const recursion_options& options);
+
+/// The default grain. Blocks of GPUs search all but three rows of boards that are worth it, which leaves each block of
+/// a large GPU 15 to 20 boards; lanes by themselves all but four, eight at most.
+std::uint32_t queens_grain(std::uint32_t n, bool on_gpus);
 
 /// A board whose first rows have queens: what these attack in the next row, one bit a column.
 struct queens_board {
@@ -28,29 +34,29 @@ struct queens_board {
     }
 };
 
+/// A row in which queens have not stood in all open fields yet.
+struct alignas(16) queens_row {
+    queens_board board;
+    std::uint32_t open;
+};
+
 /// Solutions from a board on, found by one lane. `all`: a bit for each of the n columns. Also the reference.
 LANEWAY_FN std::uint64_t queens_by_search(const queens_board& first, std::uint32_t all) {
-    struct row {
-        queens_board board;
-        std::uint32_t open;
-    };
-    row rows[max_queens + 1];
-    int top = 0;
-    rows[0] = {first, first.open(all)};
+    queens_row rows[max_queens];  // that are not through; `here` is the one behind them
+    std::uint32_t top = 0;
+    queens_row here{first, first.open(all)};
     std::uint64_t solutions = first.columns == all ? 1 : 0;
-    while (top >= 0) {
-        row& here = rows[top];
-        if (here.open == 0) {
-            --top;
-            continue;
-        }
+    while (here.open != 0) {
         const std::uint32_t queen = here.open & (0u - here.open);
-        here.open -= queen;
+        here.open ^= queen;
         const queens_board next = here.board.with(queen);
-        if (next.columns == all) {
-            ++solutions;
-        } else {
-            rows[++top] = {next, next.open(all)};
+        const std::uint32_t open = next.open(all);
+        solutions += next.columns == all ? 1 : 0;
+        if (open != 0) {
+            if (here.open != 0) rows[top++] = here;
+            here = {next, open};
+        } else if (here.open == 0 && top != 0) {
+            here = rows[--top];
         }
     }
     return solutions;

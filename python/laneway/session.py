@@ -327,7 +327,7 @@ class Session:
         """As `laneway.fibonacci`. Memory for channels is taken for each call, as with all recursive programs."""
         return find_fibonacci(self._workspace, n, grain, width, memory_bytes)
 
-    def queens(self, n: int, *, grain: int = 4, width: int = 0, memory_bytes: int = MEMORY_BYTES) -> QueensResult:
+    def queens(self, n: int, *, grain: int = 0, width: int = 0, memory_bytes: int = MEMORY_BYTES) -> QueensResult:
         """As `laneway.queens`."""
         return place_queens(self._workspace, n, grain, width, memory_bytes)
 

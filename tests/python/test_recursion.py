@@ -74,7 +74,7 @@ def test_references_notice_wrong_results() -> None:
 
 
 def test_results_are_equal_that_answer_the_same() -> None:
-    one, other = (lw.queens(6, grain=grain, devices="cpu:1") for grain in (1, 3))
+    one, other = (lw.queens(6, grain=grain, devices="cpu:1") for grain in (0, 3))
     assert one == other
     assert one != lw.queens(5, devices="cpu:1")
     assert pickle.loads(pickle.dumps(one)) == one
@@ -89,6 +89,7 @@ def test_results_are_equal_that_answer_the_same() -> None:
         lambda: lw.fibonacci(30, memory_bytes=1000, devices="cpu:1"),
         lambda: lw.queens(0, devices="cpu:1"),
         lambda: lw.queens(25, devices="cpu:1"),
+        lambda: lw.queens(8, grain=15, devices="cpu:1"),
         lambda: lw.quadrature(tolerance=0.0, devices="cpu:1"),
         lambda: lw.quadrature(end=float("inf"), devices="cpu:1"),
         lambda: lw.merge_sort([[1, 2]], devices="cpu:1"),

@@ -29,8 +29,9 @@ inline constexpr std::size_t kernel_shared_bytes<Kernel> = Kernel::shared_bytes;
 template <class Ctx>
 class channel_worker {
 public:
-    LANEWAY_FN channel_worker(const Ctx& ctx, block_team<Ctx>& team, std::byte* shared)
-        : team_(team), shared_(shared), lane_(team.index() * Ctx::warp_lanes + ctx.lane()) {}
+    LANEWAY_FN channel_worker(const Ctx& ctx, block_team<Ctx>& team, const std::byte* shared)
+        : ctx_(ctx), team_(team), shared_at_(static_cast<std::uint32_t>(shared - ctx.shared())),
+          lane_(team.index() * Ctx::warp_lanes + ctx.lane()) {}
 
     [[nodiscard]] LANEWAY_FN int lane() const { return lane_; }
     [[nodiscard]] LANEWAY_FN int lanes() const { return team_.warps() * Ctx::warp_lanes; }
@@ -39,11 +40,13 @@ public:
     [[nodiscard]] LANEWAY_FN bool sync(Ctx& ctx) { return team_.sync(ctx); }
     /// The kernel's shared_bytes, aligned by 16, for as long as the block works on this element; what is there at first
     /// is of others.
-    [[nodiscard]] LANEWAY_FN std::byte* shared() const { return shared_; }
+    [[nodiscard]] LANEWAY_FN std::byte* shared() const { return ctx_.shared() + shared_at_; }
 
 private:
+    const Ctx& ctx_;
     block_team<Ctx>& team_;
-    std::byte* shared_;
+    /// In the block's shared memory: from ctx.shared() on compilers know that it is that.
+    std::uint32_t shared_at_;
     int lane_;
 };
 

@@ -271,16 +271,11 @@ struct fork_kernel {
         return *reinterpret_cast<const std::uint32_t*>(frame + sizeof(fork_header));
     }
 
-    template <class Ctx>
-    LANEWAY_FN outcome operator()(Ctx& ctx, element& at, channel_node& node) const {
+    /// `worker`: of a function for a block.
+    template <class Ctx, class... Worker>
+    LANEWAY_FN outcome operator()(Ctx& ctx, element& at, channel_node& node, Worker&... worker) const {
         fork_task<Function, Functions...> task(at.header, node);
-        call_needs_LANEWAY_FN(code, ctx, at.arguments, task);
-        return task.result();
-    }
-    template <class Ctx>
-    LANEWAY_FN outcome operator()(Ctx& ctx, element& at, channel_node& node, channel_worker<Ctx>& worker) const {
-        fork_task<Function, Functions...> task(at.header, node);
-        call_needs_LANEWAY_FN(code, ctx, at.arguments, task, worker);
+        call_needs_LANEWAY_FN(code, ctx, at.arguments, task, worker...);
         return task.result();
     }
 };

@@ -119,7 +119,7 @@ def fibonacci(
 def queens(
     job: Job,
     n: int = typer.Argument(help="1 to 24."),
-    grain: int = typer.Option(4, help=GRAIN + "so many last rows."),
+    grain: int = typer.Option(0, help=GRAIN + "so many last rows; 9 to 14, its block does; 0: as suits devices."),
     width: int = WIDTH,
     memory_bytes: int = MEMORY,
 ) -> Account:

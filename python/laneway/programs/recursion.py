@@ -140,7 +140,7 @@ def fibonacci(
 def queens(
     n: int,
     *,
-    grain: int = 4,
+    grain: int = 0,
     width: int = 0,
     memory_bytes: int = MEMORY_BYTES,
     devices: str = "",
@@ -151,7 +151,8 @@ def queens(
 ) -> QueensResult:
     """In how many ways `n` queens, 1 to 24, stand on a board of n by n fields so that none attacks another.
 
-    A lane searches the last `grain` rows by itself. All else is as with `fibonacci`.
+    The last `grain` rows, 14 at most, are searched without tasks: up to 8 by one lane, more by the lanes of a block
+    together. 0: as suits the board and the devices. All else is as with `fibonacci`.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
         return place_queens(workspace, n, grain, width, memory_bytes)

@@ -217,6 +217,72 @@ TEST_P(recursion_test, QueensAtTheLeastWidth) {
     });
 }
 
+TEST_P(recursion_test, QueensOfBlocks) {
+    const std::uint64_t solutions[] = {1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712};
+    every_fourth_round(GetParam(), [&](const options& o) {
+        recursion_options narrowed = narrow(o, apps::max_queens);
+        const auto n = static_cast<std::uint32_t>(checked() ? 4 + o.seed % 7 : 1 + o.seed % 13);
+        narrowed.grain = static_cast<std::uint32_t>(9 + o.seed % 6);
+        EXPECT_EQ(apps::queens(n, narrowed).solutions, solutions[n]) << n << " queens, " << narrowed.grain;
+    });
+    recursion_options most;
+    most.job.devices = GetParam();
+    most.grain = apps::max_queens_grain + 1;
+    EXPECT_EQ(thrown<usage_error>([&] { (void)apps::queens(4, most); }), "a grain of 15 rows: 14 at most");
+}
+
+TEST_P(recursion_test, QueensByDefaultAndAsTheReference) {
+    EXPECT_EQ(apps::queens_grain(2, true), 1u);
+    EXPECT_EQ(apps::queens_grain(8, false), 5u);
+    EXPECT_EQ(apps::queens_grain(17, false), apps::queens_of_lane);
+    EXPECT_EQ(apps::queens_grain(13, true), 10u);
+    EXPECT_EQ(apps::queens_grain(24, true), apps::max_queens_grain);
+    const std::uint64_t solutions[] = {1, 1, 0, 0, 2, 10, 4, 40, 92};
+    recursion_options o;
+    o.job.devices = GetParam();
+    for (std::uint32_t n = 1; n <= (checked() ? 5u : 8u); ++n) {
+        EXPECT_EQ(apps::queens(n, o).solutions, solutions[n]) << n << " queens";
+        EXPECT_EQ(apps::queens_by_search({0, 0, 0}, (1u << n) - 1), solutions[n]) << n << " queens";
+    }
+}
+
+/// Adds up the numbers below one, a part on each lane of a block, and forks like the others on the way.
+struct sum_by_block {
+    using arguments = std::uint32_t;
+    using result = std::uint64_t;
+    static constexpr task_width width = task_width::block;
+    static constexpr std::size_t shared_bytes = 16;
+    static constexpr std::uint32_t children = 2;
+
+    template <class Ctx, class Task, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t n, Task& task, Worker& worker) const {
+        auto* const lanes_here = reinterpret_cast<std::uint32_t*>(worker.shared());
+        if (worker.lane() == 0) *lanes_here = 0;
+        if (!worker.sync(ctx)) return;
+        ctx.fetch_add(lanes_here, 1u, order::relaxed, scope::block);
+        if (!worker.sync(ctx)) return;
+        if (worker.lane() != 0) return;
+        if (static_cast<int>(*lanes_here) != worker.lanes()) return task.finish(ctx, std::uint64_t{1} << 32);
+        if (n < 2) return task.finish(ctx, n);
+        auto fork = task.fork(ctx, laneway::task<sum_by_block>, 2, laneway::task<apps::add_both<std::uint64_t>>);
+        if (!fork) return;
+        fork.spawn(ctx, n - 1, &fork->left);
+        fork.spawn(ctx, n - 2, &fork->right);
+        fork.sync(ctx);
+    }
+};
+
+TEST_P(recursion_test, AFunctionOfBlocksForksAndFinishesOnOneLane) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        const std::uint32_t n = static_cast<std::uint32_t>(checked() ? 5 + o.seed % 3 : 12);
+        const std::uint32_t width = o.seed % 2 == 0 ? 64 : 2;
+        fork_join program(rt, {n + 1, width, o.seed % 3 != 0 ? std::uint64_t{1} << 20 : 0}, sum_by_block{},
+                          apps::add_both<std::uint64_t>{});
+        EXPECT_EQ(program.run<sum_by_block>({n}), std::vector<std::uint64_t>{apps::fibonacci_by_calls(n)});
+    });
+}
+
 /// By recursion, in the same order.
 inline double integral_of(const apps::simpson_interval& whole, std::uint64_t& intervals) {
     ++intervals;
@@ -252,6 +318,7 @@ TEST_P(recursion_test, LargeTreesFitIntoBoundedMemory) {
     EXPECT_EQ(made.value, 46368u);
     bounded.grain = 16;
     EXPECT_EQ(apps::fibonacci(32, bounded).value, 2178309u);
+    bounded.grain = 4;
     EXPECT_EQ(apps::queens(10, bounded).solutions, 724u);
     bounded.memory_bytes = 1000;
     EXPECT_THROW((void)apps::fibonacci(30, bounded), usage_error);
