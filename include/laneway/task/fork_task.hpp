@@ -247,7 +247,7 @@ private:
 
 /// The kernel that consumes a function's channel. A function that says `static constexpr task_width width =
 /// task_width::block;` is called by all lanes of a block together, with a fourth parameter, as kernels of channels are:
-/// channel_team.hpp. It forks nothing, and one of its lanes finishes, behind a barrier.
+/// channel_team.hpp. One of its lanes finishes or forks, behind a barrier where it needs what others have done.
 template <class Function, class... Functions>
 struct fork_kernel {
     using element = fork_element<Function>;
@@ -255,8 +255,7 @@ struct fork_kernel {
     static constexpr std::size_t shared_bytes = kernel_shared_bytes<Function>;
     static constexpr bool keeps =
         width == task_width::warp && !is_continuation<Function> && sizeof(element) <= max_kept_bytes;
-    static_assert(width == task_width::warp || (!is_continuation<Function> && children_of<Function> == 0),
-                  "a function of a whole block is spawned, and forks nothing");
+    static_assert(width == task_width::warp || !is_continuation<Function>, "a continuation is for one lane");
 
     Function code;
 
