@@ -1,5 +1,6 @@
 #include "recursion/merge_sort.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "laneway/base/error.hpp"
@@ -107,10 +108,18 @@ private:
     }
 };
 
+constexpr std::uint64_t least_block_share = 8192, most_block_share = 262144;  ///< keys
+
 /// Levels of the recursion: halvings until ranges are short, then merges of parts of the whole.
 std::uint32_t levels_of(std::uint64_t keys, std::uint32_t grain) {
     const auto halvings = static_cast<std::uint32_t>(std::bit_width(keys / grain + 1)) + 1;
     return 2 * halvings + 4;
+}
+
+/// Where none is given: on GPUs some 256 blocks' shares, of those sizes that were tried.
+std::uint32_t sort_grain(std::uint64_t keys, bool on_gpus) {
+    if (!on_gpus || keys <= least_block_share) return max_lane_keys;
+    return static_cast<std::uint32_t>(std::clamp(std::bit_ceil(keys / 256), least_block_share, most_block_share));
 }
 
 template <class First, class... Functions>
@@ -130,7 +139,7 @@ merge_sort_result merge_sort(const std::vector<std::uint32_t>& keys, const recur
 
 merge_sort_result merge_sort(runtime& rt, const std::vector<std::uint32_t>& keys, const recursion_options& options) {
     if (keys.size() >= std::uint64_t{1} << 31) throw usage_error("less than 2^31 keys can be sorted");
-    const std::uint32_t grain = options.grain != 0 ? options.grain : max_lane_keys;
+    const std::uint32_t grain = options.grain != 0 ? options.grain : sort_grain(keys.size(), rt.machine().has_gpus());
     if (grain > max_block_keys) {
         throw usage_error("a grain of " + std::to_string(grain) + " keys: " + std::to_string(max_block_keys) +
                           " at most");

@@ -344,7 +344,7 @@ class Session:
         return integrate_peaks(self._workspace, start, end, tolerance, width, memory_bytes)
 
     def merge_sort(
-        self, keys: ArrayLike, *, grain: int = 64, width: int = 0, memory_bytes: int = MEMORY_BYTES
+        self, keys: ArrayLike, *, grain: int = 0, width: int = 0, memory_bytes: int = MEMORY_BYTES
     ) -> SortResult:
         """As `laneway.merge_sort`. Keys are copied for each call, as arrays may change."""
         return sort_keys(self._workspace, keys, grain, width, memory_bytes)

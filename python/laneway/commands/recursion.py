@@ -159,7 +159,7 @@ def sort(
     job: Job,
     keys: int = typer.Option(1_000_000, help="How many random keys are sorted."),
     keys_seed: int = typer.Option(1, help="Which ones."),
-    grain: int = typer.Option(64, help=GRAIN + "keys that it sorts, or merges; above 64, its whole block does."),
+    grain: int = typer.Option(0, help=GRAIN + "keys that it sorts; above 64, its block does; 0: as suits devices."),
     width: int = WIDTH,
     memory_bytes: int = MEMORY,
 ) -> Account:

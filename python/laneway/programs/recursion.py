@@ -184,7 +184,7 @@ def quadrature(
 def merge_sort(
     keys: ArrayLike,
     *,
-    grain: int = 64,
+    grain: int = 0,
     width: int = 0,
     memory_bytes: int = MEMORY_BYTES,
     devices: str = "",
@@ -196,8 +196,8 @@ def merge_sort(
     """The keys, whole numbers from 0 to 2**32 - 1 and less than 2**31 of them, in ascending order, by merge sort on the
     first device: halves are sorted at the same time, and merged by many lanes.
 
-    A lane sorts, or merges, `grain` keys by itself, up to 64; the lanes of a block together above, up to 419328. All
-    else is as with `fibonacci`.
+    A lane sorts, or merges, `grain` keys by itself, up to 64; the lanes of a block together above, up to 419328. 0: as
+    suits the keys and the devices. All else is as with `fibonacci`.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
         return sort_keys(workspace, keys, grain, width, memory_bytes)
