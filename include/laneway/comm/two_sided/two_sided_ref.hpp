@@ -116,8 +116,8 @@ struct two_sided_ref {
     match_rules rules;
 
     /// Where a receive stands whose payload is being fetched.
-    [[nodiscard]] LANEWAY_FN number_queue_ref fetch_queue_of(std::uint32_t number) const {
-        const std::uint32_t queue = number % n_fetch_queues, places = n_requests / n_fetch_queues;
+    [[nodiscard]] LANEWAY_FN number_queue_ref fetch_queue_of(std::uint32_t receive) const {
+        const std::uint32_t queue = receive % n_fetch_queues, places = n_requests / n_fetch_queues;
         return {fetches + queue * places, &fetch_ends[queue].drawn, &fetch_ends[queue].taken, places};
     }
     [[nodiscard]] LANEWAY_FN const message_shard_ref& shard_of(const match_key& key) const {

@@ -1,0 +1,1 @@
+#include "free_numbers_suite.hpp"  // on CPU devices
