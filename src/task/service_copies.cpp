@@ -4,6 +4,7 @@
 #include <cstring>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "laneway/base/error.hpp"
 
@@ -37,32 +38,59 @@ std::byte* service_copies::at(const memory_target& place, int pe) const {
     });
 }
 
+/// The stream of a PE, for what comes behind all puts.
 stream_backend& service_copies::begin_on(int pe) {
+    begin_puts();
     pe_stream& on = streams_[static_cast<std::size_t>(pe)];
     on.busy = true;
     return *on.backend;
 }
 
+void service_copies::begin_copy(int on, std::byte* to, const std::byte* from, std::size_t bytes) {
+    begin_on(on).copy(to, from, bytes);
+    ++copies_;
+}
+
+void service_copies::begin_puts() {
+    if (put_.bytes == 0) return;
+    const words_put all = std::exchange(put_, {});
+    begin_copy(all.pe, all.to, all.room, all.bytes);
+}
+
 /// Of the memory between, which copies that go on use.
 std::byte* service_copies::room_for(std::size_t bytes) {
+    used_ = (used_ + 15) / 16 * 16;
     if (between_bytes - used_ < bytes) {
         for (int pe = 0; pe < job_.n_pes(); ++pe) wait_for(pe);
         used_ = 0;
     }
     std::byte* const room = between_.get() + used_;
-    used_ += (bytes + 15) / 16 * 16;
+    used_ += bytes;
     return room;
+}
+
+/// The same for words that are put there, behind those before if they follow these.
+std::byte* service_copies::room_to_put(int pe, std::byte* to, std::size_t bytes) {
+    const bool follows = put_.bytes != 0 && put_.pe == pe && to == put_.to + put_.bytes &&
+                         put_.room + put_.bytes == between_.get() + used_ && between_bytes - used_ >= bytes;
+    if (!follows) {
+        begin_puts();
+        put_ = {pe, to, room_for(bytes), bytes};
+        return put_.room;
+    }
+    put_.bytes += bytes;
+    used_ += bytes;
+    return put_.room + put_.bytes - bytes;
 }
 
 void service_copies::put(const memory_target& first, int pe, const std::uint64_t* words, std::uint32_t count) {
     change_alone();
     first.visit([&]<class T>() {
-        std::byte* const room = room_for(count * sizeof(T));
+        std::byte* const room = room_to_put(pe, at(first, pe), count * sizeof(T));
         for (std::uint32_t i = 0; i < count; ++i) {
             const T word = word_of<T>(words[i]);
             std::memcpy(room + i * sizeof(T), &word, sizeof(T));
         }
-        begin_on(pe).copy(at(first, pe), room, count * sizeof(T));
     });
 }
 
@@ -70,7 +98,7 @@ void service_copies::copy(const memory_target& from, int from_pe, const memory_t
                           std::uint64_t count) {
     const std::size_t bytes = from.visit([&]<class T>() { return static_cast<std::size_t>(count) * sizeof(T); });
     if (job_.device(from_pe)->id() == job_.device(pe)->id()) return copy_within(pe, at(to, pe), at(from, pe), bytes);
-    begin_on(from_pe).copy(at(to, pe), at(from, from_pe), bytes);
+    begin_copy(from_pe, at(to, pe), at(from, from_pe), bytes);
 }
 
 /// A GPU may copy within its memory by a kernel, for which a resident one leaves no room: so by way of the host.
@@ -78,9 +106,8 @@ void service_copies::copy_within(int pe, std::byte* to, const std::byte* from, s
     for (std::size_t done = 0; done < bytes;) {
         const std::size_t piece = std::min(bytes - done, between_bytes / 2);
         std::byte* const room = room_for(piece);
-        stream_backend& stream = begin_on(pe);
-        stream.copy(room, from + done, piece);
-        stream.copy(to + done, room, piece);
+        begin_copy(pe, room, from + done, piece);
+        begin_copy(pe, to + done, room, piece);
         done += piece;
     }
 }
@@ -88,7 +115,7 @@ void service_copies::copy_within(int pe, std::byte* to, const std::byte* from, s
 template <class T>
 T service_copies::load(const std::byte* word, int pe) {
     std::byte* const room = room_for(sizeof(T));
-    begin_on(pe).copy(room, word, sizeof(T));
+    begin_copy(pe, room, word, sizeof(T));
     wait_for(pe);
     T loaded;
     std::memcpy(&loaded, room, sizeof(T));
@@ -136,6 +163,7 @@ void service_copies::wait_all() {
 }
 
 void service_copies::wait_for(int pe) {
+    begin_puts();
     pe_stream& on = streams_[static_cast<std::size_t>(pe)];
     if (!on.busy) return;
     const event over = event::pending();

@@ -30,7 +30,7 @@ public:
     /// A run begins that must be over in `seconds`.
     void open(double seconds);
 
-    /// Stores words that are given as bits.
+    /// Stores words that are given as bits. What follows the words of the put before goes with them, in one copy.
     void put(const memory_target& first, int pe, const std::uint64_t* words, std::uint32_t count);
     /// Copies elements from one PE to another, or to the same.
     void copy(const memory_target& from, int from_pe, const memory_target& to, int pe, std::uint64_t count);
@@ -42,7 +42,9 @@ public:
     void signal(const memory_target& word, int pe, std::uint64_t value);
     /// Waits for all that was begun.
     void wait_all();
-    /// After an error: the same, and what is late keeps what it uses.
+    /// That have been begun so far.
+    [[nodiscard]] std::uint64_t copies() const { return copies_; }
+    /// After an error: as wait_all, and what is late keeps what it uses.
     void give_up() noexcept;
 
 private:
@@ -53,9 +55,20 @@ private:
         bool busy = false;  ///< since it was last waited for
     };
 
+    /// Words of puts that have not been begun: next to each other in a PE's memory and in that between.
+    struct words_put {
+        int pe = 0;
+        std::byte* to = nullptr;
+        std::byte* room = nullptr;
+        std::size_t bytes = 0;
+    };
+
     [[nodiscard]] std::byte* at(const memory_target& place, int pe) const;
     [[nodiscard]] stream_backend& begin_on(int pe);
+    void begin_copy(int on, std::byte* to, const std::byte* from, std::size_t bytes);
+    void begin_puts();
     [[nodiscard]] std::byte* room_for(std::size_t bytes);
+    [[nodiscard]] std::byte* room_to_put(int pe, std::byte* to, std::size_t bytes);
     void copy_within(int pe, std::byte* to, const std::byte* from, std::size_t bytes);
     template <class T>
     [[nodiscard]] T load(const std::byte* word, int pe);
@@ -69,6 +82,8 @@ private:
     std::vector<pe_stream> streams_;            ///< by PE
     std::shared_ptr<std::byte> between_;        ///< memory of the host that all devices reach
     std::size_t used_ = 0;                      ///< bytes of it since wait_all
+    words_put put_;
+    std::uint64_t copies_ = 0;
     std::chrono::steady_clock::time_point until_;
     double seconds_ = 0;
 };

@@ -31,6 +31,7 @@ struct service_statistics {
     std::uint64_t requests = 0;  ///< that were carried out
     std::uint64_t slots = 0;     ///< that they came in: lanes that post together share one
     std::uint64_t refused = 0;   ///< see service_call::refuse
+    std::uint64_t copies = 0;    ///< that host threads began, where they reach memory so: service_copies.hpp
 };
 
 /// Queues of a PE that host threads serve.

@@ -95,7 +95,7 @@ public:
         for (int t = 0; t < threads(); ++t) {
             thread& mine = of(t);
             mine.heads.assign(rings_.size() * rings_.front().n_blocks, 0);
-            mine.requests = mine.slots = mine.refused = 0;
+            mine.requests = mine.slots = mine.refused = mine.copied = 0;
         }
     }
 
@@ -106,6 +106,7 @@ public:
             sum.requests += of(t).requests;
             sum.slots += of(t).slots;
             sum.refused += of(t).refused;
+            sum.copies += of(t).copied;
         }
         return sum;
     }
@@ -143,6 +144,7 @@ private:
         std::atomic<std::uint64_t> requests = 0;
         std::atomic<std::uint64_t> slots = 0;
         std::atomic<std::uint64_t> refused = 0;
+        std::atomic<std::uint64_t> copied = 0;
         std::unique_ptr<service_copies> copies;  ///< null where the thread reaches symmetric memory
     };
 
@@ -160,6 +162,7 @@ private:
                                mine.copies.get());
         const service_call whose(pe, block, mine.copies == nullptr);
         service_served done;
+        const std::uint64_t copies_before = mine.copies == nullptr ? 0 : mine.copies->copies();
         try {
             const no_forwards none;
             done =
@@ -172,6 +175,7 @@ private:
         mine.requests += done.requests;
         mine.refused += done.refused;
         ++mine.slots;
+        if (mine.copies != nullptr) mine.copied += mine.copies->copies() - copies_before;
         return true;
     }
 

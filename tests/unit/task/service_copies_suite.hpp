@@ -116,6 +116,41 @@ TEST_P(service_copies_test, ThreadsLoseNoAdditions) {
     EXPECT_EQ(words.copy_out(last), (std::vector<std::uint64_t>{0, 2 * times}));
 }
 
+TEST_P(service_copies_test, NeighbouringWordsGoInOneCopy) {
+    runtime rt(options_of(GetParam(), 0));
+    const auto words = rt.allocate<std::uint64_t>(40);
+    const auto others = rt.allocate<std::uint32_t>(3);
+    const int last = rt.n_pes() - 1;
+    service_copies copies(rt.machine(), std::make_shared<std::timed_mutex>());
+    copies.prepare();
+    copies.open(60);
+    std::vector<std::uint64_t> expected(40);
+    const auto put = [&](std::uint64_t at, std::uint64_t value) {
+        copies.update({memory_op::put, words.ref()[at]}, last, value);
+        expected[at] = value;
+    };
+    for (std::uint64_t i = 1; i <= 32; ++i) put(i, 100 + i);
+    copies.wait_all();
+    EXPECT_EQ(copies.copies(), 1u);
+    // Neither what lies apart, nor what is written again; but what stands behind that.
+    put(34, 1);
+    put(36, 2);
+    put(36, 3);
+    put(37, 4);
+    copies.update({memory_op::put, others.ref()[1]}, last, 5);
+    copies.update({memory_op::put, others.ref()[2]}, last, 6);
+    copies.wait_all();
+    EXPECT_EQ(copies.copies(), 5u);
+    // A word that is changed has what was put there, and what is put behind it follows.
+    put(7, 50);
+    copies.update({memory_op::add, words.ref()[7]}, last, 1);
+    copies.update({memory_op::add, words.ref()[7]}, last, 1);
+    expected[7] = 52;
+    copies.wait_all();
+    EXPECT_EQ(words.copy_out(last), expected);
+    EXPECT_EQ(others.copy_out(last), (std::vector<std::uint32_t>{0, 5, 6}));
+}
+
 /// One lane of each PE copies a long row to the next PE, and to another place of its own.
 struct copy_long_rows {
     symmetric_ref<std::uint32_t> from;
