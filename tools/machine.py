@@ -6,7 +6,7 @@ import ctypes
 import os
 from pathlib import Path
 
-JOB_BYTES = 700_000_000
+JOB_BYTES = 1_500_000_000
 """What the largest translation units take."""
 
 

@@ -29,7 +29,7 @@ class Terminal(io.StringIO):
 
 def test_jobs_fit_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "cores", lambda: 64)
-    assert machine.jobs(free=7 * GIGABYTE) == 10
+    assert machine.jobs(free=15 * GIGABYTE) == 10
     assert machine.jobs(free=0) == 1
     assert machine.jobs(free=1000 * GIGABYTE) == 64
     assert machine.jobs("3", free=0) == 3
