@@ -4,6 +4,7 @@
 // are pushed, the same to twice what their tolerance allows.
 //
 //   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --scale 21 --arcs 180000000
+//   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --graph uniform --scale 24 --arcs 268435456
 //   bench_graphs --devices "cuda:0;cuda:0-3" --file ../shared/data/graphs/USA-road-d.NY.gr.gz --programs "bfs;cc;sssp"
 #include <sys/resource.h>
 
@@ -135,8 +136,11 @@ std::uint64_t host_peak_bytes() {
 
 graph::graph input_of(const bench::arguments& args) {
     if (!args.text("file").empty()) return graph::read_graph(args.text("file"));
-    return graph::generate_kronecker(
-        {.scale = static_cast<unsigned>(args.number("scale")), .arcs = args.number("arcs"), .symmetric = true});
+    const std::uint64_t scale = args.number("scale", 0, 31), arcs = args.number("arcs");
+    if (args.text("graph") == "uniform")
+        return graph::generate_uniform({.vertices = std::uint64_t{1} << scale, .arcs = arcs});
+    if (args.text("graph") != "kronecker") throw usage_error("graph: kronecker or uniform, not " + args.text("graph"));
+    return graph::generate_kronecker({.scale = static_cast<unsigned>(scale), .arcs = arcs, .symmetric = true});
 }
 
 void measure(const bench::arguments& args, const graph::graph& graph, const std::string& name,
@@ -192,6 +196,7 @@ int main(int argc, char** argv) {
             {{"devices", "cpu:1;cpu:2"},
              {"programs", "sssp;bfs;bfs-levels;bfs-push;cc;cc-router;pagerank;pagerank-push;triangles;lcc;cdlp"},
              {"file", ""},
+             {"graph", "kronecker"},
              {"scale", "12"},
              {"arcs", "65536"},
              {"source", "0"},

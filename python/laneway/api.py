@@ -19,7 +19,7 @@ from laneway.errors import (
     UsageError,
 )
 from laneway.graph import Graph
-from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
+from laneway.graphs import generate_grid, generate_kronecker, generate_uniform, read_graph, write_graph
 from laneway.points import generate_blobs, read_points, write_points
 from laneway.programs.cc import ComponentsResult, connected_components
 from laneway.programs.cdlp import LabelsResult, label_propagation
@@ -145,6 +145,7 @@ __all__ = [
     "generate_blobs",
     "generate_grid",
     "generate_kronecker",
+    "generate_uniform",
     "gups",
     "indegree",
     "kmeans",

@@ -112,6 +112,21 @@ def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_wei
     return Graph(_core.generate_kronecker(scale, arcs, bool(symmetric), max_weight, seed))
 
 
+def generate_uniform(
+    vertices: int, arcs: int, *, symmetric: bool = True, max_weight: int = 255, seed: int = 1
+) -> Graph:
+    """Random graph whose arcs go from any vertex to any with the same probability; weights are uniform over
+    1..max_weight. Self-loops and parallel arcs stay.
+
+    Raises UsageError for no vertices, more than 2**32 - 1 of them, or an odd number of symmetric arcs.
+    """
+    for name, number in (("vertices", vertices), ("arcs", arcs), ("seed", seed)):
+        require_whole(name, number)
+    require_whole("max_weight", max_weight, bits=32)
+    require_switch("symmetric", symmetric)
+    return Graph(_core.generate_uniform(vertices, arcs, bool(symmetric), max_weight, seed))
+
+
 def write_graph(graph: GraphLike, path: PathLike) -> None:
     """Write a graph as DIMACS `.gr` text with ids from 1 in the order of its arrays; compressed if the name ends in .gz
     or .xz. Weights are written as they are in memory, whole; a comment names `weight_scale` where it is not 1.

@@ -124,6 +124,12 @@ void register_generators(nb::module_& module) {
             return graph_data(graph::generate_kronecker({scale, arcs, symmetric, max_weight, seed}));
         },
         "scale"_a, "arcs"_a, "symmetric"_a, "max_weight"_a, "seed"_a, nb::call_guard<interruptible>());
+    module.def(
+        "generate_uniform",
+        [](std::uint64_t vertices, std::uint64_t arcs, bool symmetric, std::uint32_t max_weight, std::uint64_t seed) {
+            return graph_data(graph::generate_uniform({vertices, arcs, symmetric, max_weight, seed}));
+        },
+        "vertices"_a, "arcs"_a, "symmetric"_a, "max_weight"_a, "seed"_a, nb::call_guard<interruptible>());
 }
 
 }  // namespace

@@ -167,7 +167,16 @@ def test_wrong_command(laneway: Run, arguments: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["grid", 0, 4], ["grid", -4, 4], ["kronecker", 40, 4], ["kronecker", 4, 5], ["grid", 9, 9, "--keep", 2]],
+    [
+        ["grid", 0, 4],
+        ["grid", -4, 4],
+        ["grid", 9, 9, "--keep", 2],
+        ["kronecker", 40, 4],
+        ["kronecker", 4, 5],
+        ["uniform", 0, 0],
+        ["uniform", 2**32, 4],
+        ["uniform", 9, 5],
+    ],
 )
 def test_impossible_graph(laneway: Run, tmp_path: Path, arguments: list[object]) -> None:
     assert_refused(laneway("generate", *arguments, "--output", "g.gr"))

@@ -190,13 +190,19 @@ def test_cache(laneway: Run, small: Path, tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
 
 
-@pytest.mark.parametrize(("kind", "name"), [("grid", "g.gr"), ("grid", "g.gr.xz"), ("kronecker", "g.gr.gz")])
+@pytest.mark.parametrize(
+    ("kind", "name"), [("grid", "g.gr"), ("grid", "g.gr.xz"), ("kronecker", "g.gr.gz"), ("uniform", "g.gr")]
+)
 def test_generate(laneway: Run, tmp_path: Path, kind: str, name: str) -> None:
-    sizes = [30, 20, "--arcs", 1400] if kind == "grid" else [8, 3000]
+    sizes = {"grid": [30, 20, "--arcs", 1400], "kronecker": [8, 3000], "uniform": [300, 3000]}[kind]
     done = laneway("generate", kind, *sizes, "--seed", 5, "--output", name)
     assert done.returncode == 0, done.stderr
     read = lw.read_graph(tmp_path / "work" / name)
-    made = lw.generate_grid(30, 20, arcs=1400, seed=5) if kind == "grid" else lw.generate_kronecker(8, 3000, seed=5)
+    made = {
+        "grid": lambda: lw.generate_grid(30, 20, arcs=1400, seed=5),
+        "kronecker": lambda: lw.generate_kronecker(8, 3000, seed=5),
+        "uniform": lambda: lw.generate_uniform(300, 3000, seed=5),
+    }[kind]()
     assert names(tmp_path / "work") == [name]
     for view in ("offsets", "heads", "weights"):
         assert np.array_equal(getattr(read, view), getattr(made, view))

@@ -35,4 +35,18 @@ struct kronecker_options {
 /// Throws usage_error for a scale over 31, an odd number of symmetric arcs or a greatest weight of 0.
 graph generate_kronecker(const kronecker_options& options);
 
+/// A graph whose arcs go from any vertex to any with the same probability. Self-loops and parallel arcs stay.
+struct uniform_options {
+    std::uint64_t vertices = 0;      ///< 1 to 2^32 - 1
+    std::uint64_t arcs = 0;          ///< exact number; even where symmetric
+    bool symmetric = true;           ///< every arc also backwards, with the same weight
+    std::uint32_t max_weight = 255;  ///< weights are uniform over 1..max_weight
+    std::uint64_t seed = 1;
+};
+
+/// Weighted graph. Method: Erdős and Rényi's G(n, m), as the uniform graphs of the GAP benchmark suite (Beamer and
+/// others, 2015). Throws usage_error for an impossible number of vertices, an odd number of symmetric arcs or a
+/// greatest weight of 0.
+graph generate_uniform(const uniform_options& options);
+
 }  // namespace laneway::graph

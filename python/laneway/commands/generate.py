@@ -1,4 +1,4 @@
-"""The commands `generate grid`, `generate kronecker` and `generate blobs`."""
+"""The commands `generate grid`, `generate kronecker`, `generate uniform` and `generate blobs`."""
 
 from __future__ import annotations
 
@@ -51,6 +51,21 @@ def kronecker(
     """A power-law graph with the probabilities of Graph500."""
     with PendingFile(output) as file:
         graph = laneway.generate_kronecker(scale, arcs, symmetric=not directed, max_weight=max_weight, seed=seed)
+        _write(graph, file)
+
+
+@generate.command(epilog="[bold]Example[/bold]  laneway generate uniform 65536 1048576 --output u16.gr.gz")
+def uniform(
+    vertices: int = typer.Argument(..., help="Number of vertices."),
+    arcs: int = typer.Argument(..., help="Number of arcs; even unless --directed."),
+    directed: bool = typer.Option(False, "--directed", help="Do not add every arc backwards."),
+    max_weight: int = typer.Option(255, help="Weights are uniform over 1 to this."),
+    seed: int = typer.Option(1, help="The same seed gives the same graph."),
+    output: Path = OUTPUT,
+) -> None:
+    """A random graph whose arcs go from any vertex to any."""
+    with PendingFile(output) as file:
+        graph = laneway.generate_uniform(vertices, arcs, symmetric=not directed, max_weight=max_weight, seed=seed)
         _write(graph, file)
 
 

@@ -131,10 +131,41 @@ TEST(generate_kronecker_test, HubsAreSpreadOverTheVertices) {
     }
 }
 
+TEST(generate_uniform_test, CountsAreExactAndAllVerticesAreAlike) {
+    const graph g = generate_uniform({.vertices = 1000, .arcs = 1'000'000, .symmetric = false});
+    const csr32& csr = made_csr(g);
+    EXPECT_EQ(csr.vertices(), 1000u);
+    EXPECT_EQ(csr.offsets.back(), 1'000'000u);
+    EXPECT_EQ(g.ids.vertices, 1000u);
+    std::vector<std::uint64_t> out(1000), in(1000);
+    std::uint64_t loops = 0;
+    for_each_arc(csr, [&](std::uint32_t tail, std::uint32_t head, std::uint32_t) {
+        ++out[tail], ++in[head];
+        loops += tail == head;
+    });
+    for (const auto* degrees : {&out, &in}) {  // 1,000 on average; five standard deviations are 158
+        EXPECT_NEAR(static_cast<double>(*std::max_element(degrees->begin(), degrees->end())), 1000, 158);
+        EXPECT_NEAR(static_cast<double>(*std::min_element(degrees->begin(), degrees->end())), 1000, 158);
+    }
+    EXPECT_NEAR(static_cast<double>(loops), 1000, 158);
+    EXPECT_NEAR(mean_weight(csr), 128, 0.4);
+    expect_symmetric(made_csr(generate_uniform({.vertices = 300, .arcs = 5000})));
+}
+
+TEST(generate_uniform_test, SmallestAndImpossible) {
+    EXPECT_EQ(generate_uniform({.vertices = 1, .arcs = 2}).arc_count(), 2u);
+    EXPECT_EQ(generate_uniform({.vertices = 7, .arcs = 0}).vertices(), 7u);
+    for (const uniform_options& wrong :
+         {uniform_options{}, uniform_options{.vertices = std::uint64_t{1} << 32},
+          uniform_options{.vertices = 3, .arcs = 3}, uniform_options{.vertices = 3, .arcs = 2, .max_weight = 0}})
+        EXPECT_THROW((void)generate_uniform(wrong), usage_error);
+}
+
 // A literal: other compilers, machines and numbers of threads must arrive at the same graph.
 TEST(generate_test, SameGraphEverywhere) {
     EXPECT_EQ(fingerprint(made_csr(generate_kronecker({.scale = 8, .arcs = 4000}))), 10'779'525'995'113'562'275u);
     EXPECT_EQ(fingerprint(made_csr(generate_grid({.width = 40, .height = 30}))), 4'628'307'153'154'847'623u);
+    EXPECT_EQ(fingerprint(made_csr(generate_uniform({.vertices = 300, .arcs = 4000}))), 4'940'014'464'605'687'827u);
     EXPECT_NE(fingerprint(made_csr(generate_kronecker({.scale = 8, .arcs = 4000, .seed = 2}))),
               fingerprint(made_csr(generate_kronecker({.scale = 8, .arcs = 4000}))));
 }
