@@ -7,6 +7,8 @@
 
 namespace laneway::apps {
 
+LANEWAY_FN std::uint32_t least(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
+
 /// Neighbouring runs in order, [begin, middle) and [middle, end).
 struct two_runs {
     std::uint32_t begin, middle, end;

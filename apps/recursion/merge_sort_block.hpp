@@ -37,9 +37,6 @@ struct sort_block {
         }
         if (worker.lane() == 0) task.finish(ctx, 0);
     }
-
-private:
-    static LANEWAY_FN std::uint32_t least(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
 };
 
 /// Merges a part of a range, of `grain` keys at most.

@@ -96,7 +96,6 @@ private:
     static LANEWAY_FN std::uint32_t lanes_of(const Worker& worker) {
         return static_cast<std::uint32_t>(worker.lanes());
     }
-    static LANEWAY_FN std::uint32_t least(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
 
     /// By odd-even transposition, as registers have no address.
     static LANEWAY_FN void sort_run(std::uint32_t (&run)[piece]) {

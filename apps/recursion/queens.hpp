@@ -11,11 +11,12 @@ struct queens_result {
 };
 
 inline constexpr std::uint32_t max_queens = 24;
+inline constexpr std::uint32_t queens_of_lane = 8;     ///< rows that one lane searches by itself, at most
+inline constexpr std::uint32_t max_queens_grain = 14;  ///< rows that a block does
 
 /// n is 1 to max_queens. `grain`: so many last rows are searched without tasks: up to queens_of_lane by one lane, which
 /// the thesis's 4 are for, up to max_queens_grain by the lanes of a block together. By default as many as leave lanes,
 /// or blocks of GPUs, enough boards: see queens_grain. Throws as fork_join.
-inline constexpr std::uint32_t queens_of_lane = 8, max_queens_grain = 14;
 queens_result queens(std::uint32_t n, const recursion_options& options = {});
 /// The same on devices that are open.
 queens_result queens(runtime& rt, std::uint32_t n, const recursion_options& options);

@@ -18,7 +18,7 @@ struct search_board {
 
     template <class Ctx, class Task, class Worker>
     LANEWAY_FN void operator()(Ctx& ctx, const queens_board& first, Task& task, Worker& worker) const {
-        const std::uint32_t rows = rows_left(first);
+        const auto rows = static_cast<std::uint32_t>(Ctx::count_lanes(all & ~first.columns));
         if (worker.lanes() == 1 || rows <= rows_of_one) {
             if (worker.lane() == 0) task.finish(ctx, queens_by_search(first, all));
             return;
@@ -36,12 +36,6 @@ struct search_board {
 private:
     static constexpr std::uint32_t rows_of_one = 3;       ///< that are not worth sharing
     static constexpr std::uint32_t boards_of_a_lane = 2;  ///< that a search begins with, at least, where they fit
-
-    [[nodiscard]] LANEWAY_FN std::uint32_t rows_left(const queens_board& board) const {
-        std::uint32_t rows = 0;
-        for (std::uint32_t left = all & ~board.columns; left != 0; left &= left - 1) ++rows;
-        return rows;
-    }
 
     /// Makes the boards that the search begins with. False where the program is ending.
     template <class Ctx, class Worker>

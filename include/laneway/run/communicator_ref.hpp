@@ -290,7 +290,7 @@ public:
     }
 
 private:
-    /// Lanes begin to look for free places at different ones.
+    /// Warps begin their turns with different shards.
     [[nodiscard]] static LANEWAY_FN std::uint32_t first_turn(const Ctx& ctx) {
         return static_cast<std::uint32_t>(ctx.block() * ctx.n_warps() + ctx.warp());
     }

@@ -15,6 +15,10 @@ from laneway.points import require_points_name, write_pending_points
 generate = typer.Typer(no_args_is_help=True, help="Write generated data to a file.")
 
 OUTPUT = typer.Option(..., "--output", "-o", help="File to write: DIMACS .gr, compressed if named .gr.gz or .gr.xz.")
+ARCS = typer.Argument(..., help="Number of arcs; even unless --directed.")
+DIRECTED = typer.Option(False, "--directed", help="Do not add every arc backwards.")
+MAX_WEIGHT = typer.Option(255, help="Weights are uniform over 1 to this.")
+SEED = typer.Option(1, help="The same seed gives the same graph.")
 POINTS = typer.Option(..., "--output", "-o", help="File to write: .npy, .npz or .csv.")
 
 
@@ -30,7 +34,7 @@ def grid(
     keep: float = typer.Option(0.62, help="Share of the grid's edges that stay."),
     arcs: int = typer.Option(0, help="Exact number of arcs, instead of --keep.", show_default=False),
     max_weight: int = typer.Option(10_000, help="Weights are uniform over 1 to this."),
-    seed: int = typer.Option(1, help="The same seed gives the same graph."),
+    seed: int = SEED,
     output: Path = OUTPUT,
 ) -> None:
     """A road-like graph: a grid of 4 neighbours from which edges are removed at random."""
@@ -42,10 +46,10 @@ def grid(
 @generate.command(epilog="[bold]Example[/bold]  laneway generate kronecker 16 2000000 --output k16.gr.gz")
 def kronecker(
     scale: int = typer.Argument(..., help="The graph has 2^scale vertices."),
-    arcs: int = typer.Argument(..., help="Number of arcs; even unless --directed."),
-    directed: bool = typer.Option(False, "--directed", help="Do not add every arc backwards."),
-    max_weight: int = typer.Option(255, help="Weights are uniform over 1 to this."),
-    seed: int = typer.Option(1, help="The same seed gives the same graph."),
+    arcs: int = ARCS,
+    directed: bool = DIRECTED,
+    max_weight: int = MAX_WEIGHT,
+    seed: int = SEED,
     output: Path = OUTPUT,
 ) -> None:
     """A power-law graph with the probabilities of Graph500."""
@@ -57,10 +61,10 @@ def kronecker(
 @generate.command(epilog="[bold]Example[/bold]  laneway generate uniform 65536 1048576 --output u16.gr.gz")
 def uniform(
     vertices: int = typer.Argument(..., help="Number of vertices."),
-    arcs: int = typer.Argument(..., help="Number of arcs; even unless --directed."),
-    directed: bool = typer.Option(False, "--directed", help="Do not add every arc backwards."),
-    max_weight: int = typer.Option(255, help="Weights are uniform over 1 to this."),
-    seed: int = typer.Option(1, help="The same seed gives the same graph."),
+    arcs: int = ARCS,
+    directed: bool = DIRECTED,
+    max_weight: int = MAX_WEIGHT,
+    seed: int = SEED,
     output: Path = OUTPUT,
 ) -> None:
     """A random graph whose arcs go from any vertex to any."""

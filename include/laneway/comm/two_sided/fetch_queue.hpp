@@ -27,7 +27,8 @@ public:
         // Partner: the acquire load in take. The slot's other words are seen behind it.
         ctx.store(&slot.fetched, word_of(place, pieces_of(slot.length)), order::release, scope::device);
         queue.put(ctx, place, number);
-        // Behind what has been put in: who has cleared the bit looks at the queue again, or sees it here.
+        // Partner: the fence in take_from_any. Either who clears the bit finds the receive, or the bit is seen clear
+        // here.
         ctx.fence(scope::device);
         mark(ctx, number % view_.n_fetch_queues);
     }
@@ -81,22 +82,21 @@ private:
         const std::uint32_t behind = all >> (first % max_fetch_queues) << (first % max_fetch_queues);
         const auto number = static_cast<std::uint32_t>(Ctx::first_lane(behind != 0 ? behind : all));
         const number_queue_ref queue = view_.fetch_queue_of(number);
-        bool empty = false;
-        const std::uint64_t taken = take(ctx, queue, empty);
-        if (empty) {
+        const std::uint64_t taken = take(ctx, queue);
+        if (taken == 0 && !queue.any(ctx)) {
             ctx.fetch_and(&view_.counters->fetching, ~(1u << number), order::relaxed, scope::device);
+            // Partner: the fence in begin.
             ctx.fence(scope::device);
             if (queue.any(ctx)) mark(ctx, number);
         }
         return taken;
     }
-    /// The same of one queue; whether that has been seen to be empty.
-    LANEWAY_FN std::uint64_t take(Ctx& ctx, const number_queue_ref& queue, bool& empty) const {
+    /// The same of one queue.
+    LANEWAY_FN std::uint64_t take(Ctx& ctx, const number_queue_ref& queue) const {
         for (int tries = 0; tries < 4; ++tries) {
             std::uint64_t place = ctx.load(queue.taken, order::relaxed, scope::device);
             const std::uint32_t number = queue.at(ctx, place);
-            empty = number == number_queue_ref::none;
-            if (empty) return 0;
+            if (number == number_queue_ref::none) return 0;
             std::uint64_t* const word = &view_.requests[number].fetched;
             // Partner: the release store in begin.
             std::uint64_t seen = ctx.load(word, order::acquire, scope::device);

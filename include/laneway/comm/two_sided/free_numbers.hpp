@@ -5,8 +5,8 @@
 // way to memory and back.
 #pragma once
 
-#include "laneway/simt/fail.hpp"
 #include "laneway/simt/group.hpp"
+#include "laneway/simt/wait.hpp"
 
 namespace laneway {
 
@@ -38,12 +38,12 @@ struct free_numbers_ref {
             once(ctx, mask, [&] { return ctx.fetch_add(&words->taken, got, order::relaxed, scope::device); });
         if (rank >= got) return none;
         std::uint32_t* const place = place_of(first + rank);
+        bounded_spin spin;
         for (;;) {
             // Partner: the release in put_back.
             const std::uint32_t number = ctx.exchange(place, 0u, order::acquire, scope::device);
             if (number != 0) return number - 1;
-            if (stopped(ctx)) return none;
-            ctx.pause();
+            if (spin.next(ctx, site()) != status::ok) return none;
         }
     }
     template <class Ctx>
@@ -54,15 +54,18 @@ struct free_numbers_ref {
             once(ctx, mask, [&] { return ctx.fetch_add(&words->drawn, lanes, order::relaxed, scope::device); });
         std::uint32_t* const place = place_of(first + static_cast<std::uint64_t>(rank_in(ctx, mask)));
         std::uint32_t empty = 0;
+        bounded_spin spin;
         // Partner: the acquire in take.
-        while (!ctx.compare_exchange(place, empty, number + 1, order::release, scope::device) && !stopped(ctx)) {
+        while (!ctx.compare_exchange(place, empty, number + 1, order::release, scope::device)) {
+            if (spin.next(ctx, site()) != status::ok) return;
             empty = 0;
-            ctx.pause();
         }
         (void)ctx.fetch_add(&words->available, std::uint64_t{1}, order::relaxed, scope::device);
     }
 
 private:
+    static LANEWAY_FN wait_site site() { return {operation::use_request, -1, 0}; }
+
     [[nodiscard]] LANEWAY_FN std::uint32_t* place_of(std::uint64_t place) const {
         return places + (place & (capacity - 1));
     }

@@ -35,8 +35,8 @@ public:
     }
 
     /// Takes out the first send of each chain whose slot is free, a lane each, and lets the chain wait behind the
-    /// others if it has more. False where nobody has got one: then they are looked at again, as slots become free in
-    /// nearly the order in which chains stand; but for some times, as it is nearly that order only.
+    /// others if it has more. False where nobody has got one: then they keep their places, as slots become free in
+    /// about the order in which chains stand. Every fourth time they go behind the others, as it is not exactly that.
     LANEWAY_SLOW bool take(Ctx& ctx, bool& mine, std::uint32_t& number) const {
         const std::uint64_t first = ctx.load(&shard_.state->first_waiting, order::relaxed, scope::device);
         const bool looks = static_cast<std::uint64_t>(ctx.lane()) < n_chains(ctx);
