@@ -25,6 +25,24 @@ host_inboxes::host_inboxes(machine& machine, std::size_t message_bytes, std::siz
     for (std::uint64_t i = capacity_; i > 0; --i) free_answers_.push_back(static_cast<std::uint32_t>(i - 1));
 }
 
+inbox_ref host_inboxes::ref(int pe) const {
+    const part& p = parts_[static_cast<std::size_t>(pe)];
+    inbox_ref made;
+    made.slots = p.slots.get();
+    made.answers = answers_.get();
+    made.filled = reinterpret_cast<const std::uint64_t*>(p.filled.get());
+    made.known = p.words.data();
+    made.taken = p.words.data() + destructive_bytes / sizeof(std::uint64_t);
+    made.is_open = p.words.data() + 2 * destructive_bytes / sizeof(std::uint64_t);
+    made.served = p.words.data() + 3 * destructive_bytes / sizeof(std::uint64_t);
+    made.capacity = capacity_;
+    made.slot_bytes = slot_bytes_;
+    made.answer_bytes = answer_bytes_;
+    made.is_shut = pe == shut_;
+    made.loses = pe == losing_;
+    return made;
+}
+
 host_inboxes::place::place(host_inboxes& all, int pe, const while_waiting& waiting)
     : part_(all.parts_[static_cast<std::size_t>(pe)]), lock_(*part_.filling, std::defer_lock) {
     while (!lock_.try_lock()) waiting();
@@ -35,7 +53,7 @@ host_inboxes::place::place(host_inboxes& all, int pe, const while_waiting& waiti
 }
 
 void host_inboxes::place::publish() {
-    // Partner: the acquire load in host_inbox_ref::pass_on; and, in one order with it, resident_program::wake, which
+    // Partner: the acquire load in inbox_ref::pass_on; and, in one order with it, resident_program::wake, which
     // looks whether the program is there, as any_wait looks for messages when it has gone.
     std::atomic_ref(*reinterpret_cast<std::uint64_t*>(part_.filled.get())).store(++part_.next);
     lock_.unlock();

@@ -125,7 +125,7 @@ remote_names_ref remote_memory::names() const {
     made.n_buffers = static_cast<std::uint32_t>(buffers_.size());
     made.n_kernels = kernels_ == nullptr ? 0 : kernels_->size();
     for (std::size_t q = 0; q < inboxes_.size(); ++q) {
-        const auto inbox = inboxes_[q]->ref<remote_commands>(0);
+        const auto inbox = inboxes_[q]->ref(0);
         made.answers.places[q] = inbox.answers;
         made.answers.bytes = inbox.answer_bytes;
     }
@@ -138,7 +138,7 @@ remote_launches_ref remote_memory::launches(int pe) const {
 
 remote_inboxes<true> remote_memory::inboxes(int pe) const {
     remote_inboxes<true> made;
-    for (std::size_t q = 0; q < inboxes_.size(); ++q) made.all[q] = inboxes_[q]->ref<remote_commands>(pe);
+    for (std::size_t q = 0; q < inboxes_.size(); ++q) made.all[q] = inboxes_[q]->ref(pe);
     return made;
 }
 

@@ -143,8 +143,8 @@ private:
         }
     };
 
-    LANEWAY_FN block_aggregation(Ctx& ctx, const links_ref& links, std::size_t chunk_bytes, Idle idle, done_words& done,
-                                 shared_cursor cursor, std::uint64_t* completed)
+    LANEWAY_FN block_aggregation(Ctx& ctx, const links_ref& links, [[maybe_unused]] std::size_t chunk_bytes, Idle idle,
+                                 done_words& done, [[maybe_unused]] shared_cursor cursor, std::uint64_t* completed)
         : aggregator_of<Ctx, M, H>(
               ctx, links, chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes), list::template kind<M>,
               cursor.take(

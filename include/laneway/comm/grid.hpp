@@ -1,6 +1,8 @@
 // Sizing the persistent grids of a job, and all that its programs need of the resources for communication.
 #pragma once
 
+#include <algorithm>
+
 #include "laneway/comm/comm_plan.hpp"
 #include "laneway/comm/routes.hpp"
 #include "laneway/simt/machine.hpp"
@@ -27,7 +29,8 @@ struct message_traits {
     template <class Routes>
     static message_traits of() {
         using sizes = buffer_sizes<typename route_list<Routes>::carried>;
-        return {sizes::record_bytes, sizes::template count<route_list<Routes>>};
+        return {std::max<std::size_t>(sizes::record_bytes, 1),
+                std::max<std::size_t>(sizes::template count<route_list<Routes>>, 1)};
     }
 };
 

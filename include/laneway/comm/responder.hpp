@@ -40,8 +40,9 @@ class responder<Ctx, Routes, Idle, routes<route<C, H>...>>
         reply_aggregator<Ctx, Carried, handler_of_chunk<Carried>, list::template holds_replies<Carried>>;
 
 public:
-    LANEWAY_FN responder(Ctx& ctx, const links_ref& replies, std::size_t chunk_bytes, const delivery<Routes>& handlers,
-                         const answers_ref& answers, Idle idle, std::byte* shared)
+    LANEWAY_FN responder(Ctx& ctx, const links_ref& replies, [[maybe_unused]] std::size_t chunk_bytes,
+                         const delivery<Routes>& handlers, const answers_ref& answers, Idle idle,
+                         [[maybe_unused]] std::byte* shared)
         : aggregator_for<C>(ctx, replies, chunk_bytes, route_list<routes<route<C, H>...>>::template kind<C>, shared)...,
           links_(replies), handlers_(handlers), answers_(answers), idle_(idle) {}
 

@@ -121,7 +121,6 @@ struct route_list;
 template <class... M, class... H>
 struct route_list<routes<route<M, H>...>> {
     static constexpr std::uint32_t count = sizeof...(M);
-    static_assert(count >= 1);
     static constexpr bool allocates = (allocating<H> || ...);
     static constexpr bool forwards = ((forwarding<H> || others_forward<H>) || ...);
     static constexpr auto answer_words = static_cast<std::uint32_t>(greatest(answer_words_of<H>...));
@@ -195,22 +194,25 @@ struct buffer_sizes<routes<route<C, H>...>> {
 
     /// Sets of them that a block has for each PE. `List`: the program's.
     template <class List>
-    static constexpr std::size_t count = sizeof...(C) + (std::size_t{List::template holds_replies<C>} + ...);
+    static constexpr std::size_t count = (sizeof...(C) + ... + std::size_t{List::template holds_replies<C>});
 
     /// Shared memory of those for requests of all types, where a chunk has at most `chunk_bytes`.
-    static constexpr std::size_t for_requests(std::size_t chunk_bytes, int n_pes) {
-        return (chunk_shape<typename record_of<C, H>::type>::fitting(chunk_bytes).shared_bytes(n_pes) + ...);
+    static constexpr std::size_t for_requests([[maybe_unused]] std::size_t chunk_bytes, [[maybe_unused]] int n_pes) {
+        return (std::size_t{0} + ... +
+                chunk_shape<typename record_of<C, H>::type>::fitting(chunk_bytes).shared_bytes(n_pes));
     }
     /// The same for replies.
     template <class List>
-    static constexpr std::size_t for_replies(std::size_t chunk_bytes, int n_pes) {
-        return ((List::template holds_replies<C>
+    static constexpr std::size_t for_replies([[maybe_unused]] std::size_t chunk_bytes, [[maybe_unused]] int n_pes) {
+        return (std::size_t{0} + ... +
+                (List::template holds_replies<C>
                      ? chunk_shape<typename record_of<C, H>::type>::fitting(chunk_bytes).shared_bytes(n_pes)
-                     : 0) +
-                ...);
+                     : 0));
     }
-    /// The largest payload of a chunk of any type.
+    /// The largest payload of a chunk of any type. Without messages the rings are as those of most programs, so that
+    /// runs of both use the same.
     static constexpr std::uint32_t slot_bytes(std::size_t chunk_bytes) {
+        if constexpr (sizeof...(C) == 0) return chunk_shape<std::byte>::fitting(chunk_bytes).bytes();
         return static_cast<std::uint32_t>(
             greatest(chunk_shape<typename record_of<C, H>::type>::fitting(chunk_bytes).bytes()...));
     }

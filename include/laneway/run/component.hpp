@@ -240,23 +240,11 @@ view_list<First, Rest...> views_of(const First& first, const Rest&... rest) {
     return {first, views_of(rest...)};
 }
 
-/// A message that nobody posts, for programs whose components send none.
-struct no_message {
-    struct handler {
-        template <class Ctx>
-        LANEWAY_FN void operator()(Ctx&, const no_message&) const {}
-    };
-};
-
 template <class... All>
 struct joined_routes;
 template <class... R>
 struct joined_routes<routes<R...>> {
     using type = routes<R...>;
-};
-template <>
-struct joined_routes<routes<>> {
-    using type = routes<route<no_message, no_message::handler>>;
 };
 template <class... A, class... B, class... Rest>
 struct joined_routes<routes<A...>, routes<B...>, Rest...> : joined_routes<routes<A..., B...>, Rest...> {};

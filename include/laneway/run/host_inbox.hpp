@@ -70,24 +70,7 @@ public:
     [[nodiscard]] bool any_wait() const override;
     [[nodiscard]] std::string account() const override;
 
-    template <class List>
-    [[nodiscard]] host_inbox_ref<List> ref(int pe) const {
-        const part& p = parts_[static_cast<std::size_t>(pe)];
-        host_inbox_ref<List> made;
-        made.slots = p.slots.get();
-        made.answers = answers_.get();
-        made.filled = reinterpret_cast<const std::uint64_t*>(p.filled.get());
-        made.known = p.words.data();
-        made.taken = p.words.data() + destructive_bytes / sizeof(std::uint64_t);
-        made.is_open = p.words.data() + 2 * destructive_bytes / sizeof(std::uint64_t);
-        made.served = p.words.data() + 3 * destructive_bytes / sizeof(std::uint64_t);
-        made.capacity = capacity_;
-        made.slot_bytes = slot_bytes_;
-        made.answer_bytes = answer_bytes_;
-        made.is_shut = pe == shut_;
-        made.loses = pe == losing_;
-        return made;
-    }
+    [[nodiscard]] inbox_ref ref(int pe) const;
 
 private:
     [[nodiscard]] static std::uint64_t filled(const part& p);

@@ -45,14 +45,8 @@ struct inbox_shared {
 template <class Ctx, class Out, class List>
 class host_inbox_agent;
 
-/// Device view of one PE's inbox. `List`: the messages of the program.
-template <class List>
-struct host_inbox_ref {
-    using routes_type = routes<>;
-    static constexpr bool counts_work = true;
-    static constexpr bool takes_from_host = true;
-    static constexpr std::size_t shared_bytes = sizeof(inbox_shared);
-
+/// Device view of one PE's inbox, whatever the messages.
+struct inbox_ref {
     std::byte* slots = nullptr;             ///< host-visible
     std::byte* answers = nullptr;           ///< host-visible
     const std::uint64_t* filled = nullptr;  ///< host-visible: slots that the host has filled
@@ -65,13 +59,6 @@ struct host_inbox_ref {
     std::uint64_t answer_bytes = 0;
     bool is_shut = false;  ///< injected fault: warps take nothing
     bool loses = false;    ///< injected fault: they take messages and run no handler
-
-    [[nodiscard]] routes_type handlers() const { return {}; }
-
-    template <class Ctx, class Out>
-    LANEWAY_FN host_inbox_agent<Ctx, Out, List> agent(Ctx&, Out& out, const roles&, std::byte* shared) const {
-        return {*this, out, reinterpret_cast<inbox_shared*>(shared)};
-    }
 
     template <class Ctx>
     LANEWAY_FN void add_completed(Ctx&, keyed_reply&) const {}  // the program's own counter has it
@@ -130,14 +117,30 @@ struct host_inbox_ref {
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
 };
 
+/// The inbox as a component. `List`: the messages of the program.
+template <class List>
+struct host_inbox_ref : inbox_ref {
+    using routes_type = routes<>;
+    static constexpr bool counts_work = true;
+    static constexpr bool takes_from_host = true;
+    static constexpr std::size_t shared_bytes = sizeof(inbox_shared);
+
+    [[nodiscard]] routes_type handlers() const { return {}; }
+
+    template <class Ctx, class Out>
+    LANEWAY_FN host_inbox_agent<Ctx, Out, List> agent(Ctx&, Out& out, const roles&, std::byte* shared) const {
+        return {*this, out, reinterpret_cast<inbox_shared*>(shared)};
+    }
+};
+
 /// What serves an inbox. Members are called as component.hpp says.
 template <class Ctx, class Out, class List>
 class host_inbox_agent {
 public:
-    static constexpr bool polls = !List::template has<no_message>;  ///< else nothing comes
+    static constexpr bool polls = List::count != 0;  ///< else nothing comes
     static constexpr bool attends = polls;
 
-    LANEWAY_FN host_inbox_agent(const host_inbox_ref<List>& inbox, Out& out, inbox_shared* shared)
+    LANEWAY_FN host_inbox_agent(const inbox_ref& inbox, Out& out, inbox_shared* shared)
         : inbox_(inbox), out_(out), shared_(shared) {}
 
     LANEWAY_FN void open(Ctx& ctx) {
@@ -219,7 +222,7 @@ private:
         ctx.store(&state, given ? inbox_answer::given : inbox_answer::refused, order::release, scope::system);
     }
 
-    const host_inbox_ref<List>& inbox_;
+    const inbox_ref& inbox_;
     Out& out_;
     inbox_shared* shared_;
     std::uint64_t empty_up_to_ = 0;  ///< of lane 0: slots that have all been claimed

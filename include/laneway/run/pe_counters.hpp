@@ -3,10 +3,6 @@
 
 #include "laneway/comm/termination.hpp"
 #include "laneway/run/component.hpp"
-#if !defined(__CUDACC_RTC__)
-#include "laneway/simt/checked/context.hpp"
-#include "laneway/simt/cpu/context.hpp"
-#endif
 
 namespace laneway {
 
@@ -147,7 +143,7 @@ private:
     }
 };
 
-/// What a program of these components counts, as termination_detector takes it.
+/// What a program of these components counts.
 template <class Ctx, class List, class... Views>
 LANEWAY_FN auto counters_of(const links_ref& links, std::uint64_t initial, const view_list<Views...>& views) {
     using all = pe_counters<Ctx, List, Views...>;
@@ -157,15 +153,5 @@ LANEWAY_FN auto counters_of(const links_ref& links, std::uint64_t initial, const
         return message_counters<Ctx, all::non_generating>{links, initial};
     }
 }
-
-// Compiled once, in the library, for CPU devices.
-#if !defined(__CUDACC__)
-extern template void termination_detector<cpu::context, message_counters<cpu::context, true>>::look(cpu::context&);
-extern template void termination_detector<cpu::context, message_counters<cpu::context, false>>::look(cpu::context&);
-extern template void termination_detector<checked::context, message_counters<checked::context, true>>::look(
-    checked::context&);
-extern template void termination_detector<checked::context, message_counters<checked::context, false>>::look(
-    checked::context&);
-#endif
 
 }  // namespace laneway

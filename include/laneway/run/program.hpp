@@ -3,7 +3,7 @@
 
 #include "laneway/comm/barrier.hpp"
 #include "laneway/comm/timeline_sampler.hpp"
-#include "laneway/run/pe_counters.hpp"
+#include "laneway/run/component_counters.hpp"
 #include "laneway/run/progress_loop.hpp"
 #include "laneway/run/serving.hpp"
 
@@ -88,7 +88,8 @@ struct program {
         const links_ref& links = endpoint.links;
         const roles mine(ctx, server_blocks, has_flushers);
         const std::uint64_t bodies = links.before.completed + (has_body ? worker_warps : 0);
-        termination_detector control(ctx, termination, counters_of<Ctx, list>(links, bodies, views));
+        const auto counters = counters_of<Ctx, list>(links, bodies, views);
+        termination_detector control(ctx, termination, detected(counters));
         barrier_control<Ctx> meeting(barriers, links, endpoint.replies, worker_warps);
         const timeline_sampler<Ctx> sampler(links, endpoint.replies);
         unsigned turns = 0;
@@ -121,7 +122,8 @@ struct program {
         const forwarder<list> forward{endpoint.handlers.forward};
         unsigned serves = 0;
         const auto serve = [&] {
-            bool active = requests_in.turn(ctx);
+            bool active = false;
+            if constexpr (sends) active = requests_in.turn(ctx);
             active = serve_replies() || active;
             active = views.serve(ctx, mine, kept, of_components, forward) || active;
             // Also where requests never cease.

@@ -242,7 +242,7 @@ public:
     }
 
     [[nodiscard]] epoch_words epochs() const { return program_.epochs(); }
-    [[nodiscard]] host_inbox_ref<list> inbox(int pe) const { return inboxes_.ref<list>(pe); }
+    [[nodiscard]] host_inbox_ref<list> inbox(int pe) const { return {inboxes_.ref(pe)}; }
     [[nodiscard]] comm_resources& resources() { return *resources_; }
     /// Whether the program has been on the devices before. Called as it is launched.
     [[nodiscard]] bool comes_back() const { return comes_back_; }

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] channel_statistics statistics() const;
 
     [[nodiscard]] const channel_store& store() const { return store_; }
-    [[nodiscard]] host_inbox_ref<channel_elements> inbox(int pe) const { return inboxes_->ref<channel_elements>(pe); }
+    [[nodiscard]] inbox_ref inbox(int pe) const { return inboxes_->ref(pe); }
 
     // As a feed.
     void attach(machine& machine, const comm_plan& plan) override;

@@ -23,9 +23,6 @@ struct give_to_host {
     }
 };
 
-/// What an inbox holds whose slots are elements of channels: `kind` is the channel.
-struct channel_elements {};
-
 template <class Ctx, class Out, class View>
 class channel_service_agent;
 
@@ -35,7 +32,7 @@ struct channel_service_ref : channel_graph_ref<Policy, Kernels...> {
     static constexpr bool takes_from_host = true;
     static constexpr std::size_t shared_bytes = graph::shared_bytes + sizeof(inbox_shared);
 
-    host_inbox_ref<channel_elements> inbox;
+    inbox_ref inbox;  ///< its slots hold elements: `kind` is the channel
 
     template <class Ctx, class Out>
     LANEWAY_FN channel_service_agent<Ctx, Out, channel_service_ref> agent(Ctx&, Out& out, const roles& mine,

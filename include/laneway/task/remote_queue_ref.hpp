@@ -7,14 +7,11 @@
 
 namespace laneway {
 
-/// What the inboxes of a remote queue are for is known to its view.
-struct remote_commands {};
-
 /// Inboxes of a session, one for each queue; nothing elsewhere.
 template <bool Fed>
 struct remote_inboxes {
-    host_inbox_ref<remote_commands> all[max_remote_queues];
-    LANEWAY_FN const host_inbox_ref<remote_commands>& operator[](std::uint32_t queue) const { return all[queue]; }
+    inbox_ref all[max_remote_queues];
+    LANEWAY_FN const inbox_ref& operator[](std::uint32_t queue) const { return all[queue]; }
 };
 template <>
 struct remote_inboxes<false> {};

@@ -190,7 +190,7 @@ private:
             const auto& inbox = all_.inboxes[found.queue];
             found.source = -1;
             found.ticket = ctx.load(inbox.taken, order::relaxed, scope::device);
-            // Partner: the release store in host_inbox_ref::pass_on.
+            // Partner: the release store in inbox_ref::pass_on.
             if (found.ticket >= ctx.load(inbox.known, order::acquire, scope::device)) return {};
             // Atomic: who claims it before this lane may have given the slot back. Then this one's claim fails.
             const std::uint32_t kind = ctx.load(&host_slot(found).kind, order::relaxed, scope::system);
