@@ -261,17 +261,16 @@ private:
         for (int pe = 0; pe < n_pes(); ++pe) {
             const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
             const auto views = views_on(pe);
-            termination_ref termination = resources.termination(pe, policy);
-            termination.epochs = epochs;
-            const Program made{{resources.links(pe),
-                                resources.replies(pe),
-                                resources.answers(pe),
-                                {joined_handlers(views), resources.forward_queue(pe)},
+            const pe_resources mine = resources.of(pe, policy, epochs);
+            const Program made{{mine.links,
+                                mine.replies,
+                                mine.answers,
+                                {joined_handlers(views), mine.forwards},
                                 plan.chunk_bytes,
                                 options_.path,
                                 grid.worker_lanes()},
-                               termination,
-                               resources.barriers(pe),
+                               mine.termination,
+                               mine.barriers,
                                body,
                                views,
                                first_rank,

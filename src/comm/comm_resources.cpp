@@ -236,6 +236,12 @@ barrier_ref comm_resources::barriers(int pe) const {
     return {accounts_.to[p].data(), accounts_.from[p].data()};
 }
 
+pe_resources comm_resources::of(int pe, const threshold_policy& policy, const epoch_words& epochs) const {
+    pe_resources made{links(pe), replies(pe), answers(pe), forward_queue(pe), termination(pe, policy), barriers(pe)};
+    made.termination.epochs = epochs;
+    return made;
+}
+
 forward_queue_ref comm_resources::forward_queue(int pe) const {
     if (forward_slots_.empty()) return {};
     const auto p = static_cast<std::size_t>(pe);

@@ -1,5 +1,7 @@
 #include "laneway/simt/pe_program.hpp"
 
+#include <cstring>
+
 #include "laneway/base/error.hpp"
 
 namespace laneway {
@@ -13,6 +15,13 @@ void pe_program::require(device_kind kind) const {
             "this program was compiled without checked devices: `make demo` leaves them out of the package, "
             "`pip install .` and `make test` do not");
     }
+}
+
+std::shared_ptr<const void> pe_program::copy_of(const void* program, std::size_t bytes, std::align_val_t alignment) {
+    void* const copy = operator new(bytes, alignment);
+    const std::shared_ptr<const void> owned(copy, [=](void* memory) { operator delete(memory, alignment); });
+    std::memcpy(copy, program, bytes);
+    return owned;
 }
 
 }  // namespace laneway

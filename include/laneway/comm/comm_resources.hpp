@@ -17,6 +17,16 @@
 
 namespace laneway {
 
+/// What the program of a PE refers to, whatever its type.
+struct pe_resources {
+    links_ref links;
+    links_ref replies;
+    answers_ref answers;
+    forward_queue_ref forwards;
+    termination_ref termination;
+    barrier_ref barriers;
+};
+
 class comm_resources {
 public:
     /// Allocates what the plan says, which was made with the same options; throws timeout_error past the deadline.
@@ -45,6 +55,7 @@ public:
     [[nodiscard]] forward_queue_ref forward_queue(int pe) const;
     [[nodiscard]] termination_ref termination(int pe, const threshold_policy& policy) const;
     [[nodiscard]] barrier_ref barriers(int pe) const;
+    [[nodiscard]] pe_resources of(int pe, const threshold_policy& policy, const epoch_words& epochs) const;
 
     /// After a run that has ended well: commits what is pending, and gives the account of all messages since the last
     /// one. Throws device_fault where posted, carried and served do not agree.

@@ -7,19 +7,32 @@
 namespace laneway {
 
 /// What a warp does while it waits for others. Where it is one lane with all roles, nobody else serves or sends.
-template <class Ctx, class Out>
+/// Elsewhere others do. Its type does not name the program, so that programs share the code of collectives.
+template <class Ctx>
 struct help_while_waiting {
-    Ctx& ctx;
-    Out& out;
-
-    LANEWAY_FN void operator()() const {
-        if constexpr (Ctx::warp_lanes == 1) (void)out.help(ctx, full_warp<Ctx>);  // the wait sees the end itself
-    }
+    template <class Out>
+    LANEWAY_FN help_while_waiting(Ctx&, Out&) {}
+    LANEWAY_FN void operator()() const {}
 };
 
-template <class Ctx, class Out>
-struct collectives_agent : collectives<Ctx, help_while_waiting<Ctx, Out>> {
-    using base = collectives<Ctx, help_while_waiting<Ctx, Out>>;
+template <class Ctx>
+requires(Ctx::warp_lanes == 1) struct help_while_waiting<Ctx> {
+    template <class Out>
+    help_while_waiting(Ctx& ctx, Out& out)
+        : ctx_(ctx), out_(&out), help_([](Ctx& here, void* endpoint) {
+              (void)static_cast<Out*>(endpoint)->help(here, full_warp<Ctx>);  // the wait sees the end itself
+          }) {}
+    void operator()() const { help_(ctx_, out_); }
+
+private:
+    Ctx& ctx_;
+    void* out_;
+    void (*help_)(Ctx&, void*);
+};
+
+template <class Ctx>
+struct collectives_agent : collectives<Ctx, help_while_waiting<Ctx>> {
+    using base = collectives<Ctx, help_while_waiting<Ctx>>;
     static constexpr bool meets = true;
     using base::barrier;
     using base::collectives;
@@ -43,9 +56,9 @@ struct collectives_component_ref : collectives_ref {
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
-    LANEWAY_FN collectives_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles& role, std::byte* shared) const {
+    LANEWAY_FN collectives_agent<Ctx> agent(Ctx& ctx, Out& out, const roles& role, std::byte* shared) const {
         const group_position position{role.team_number, role.team_index, role.team_warps, role.worker_index};
-        return {*this, position, shared, help_while_waiting<Ctx, Out>{ctx, out}};
+        return {*this, position, shared, help_while_waiting<Ctx>(ctx, out)};
     }
 };
 

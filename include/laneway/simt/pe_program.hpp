@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <new>
+#include <type_traits>
 #include <typeinfo>
 
 #include "laneway/simt/checked/context.hpp"
@@ -34,8 +36,9 @@ class pe_program {
 public:
     template <class Program, bool with_cuda = compiled_with_cuda, bool with_checked = compiled_for_checked>
     static pe_program of(const Program& program) {
+        static_assert(std::is_trivially_copyable_v<Program>, "a program is copied to its device");
         pe_program made;
-        made.copy_ = std::make_shared<const Program>(program);
+        made.copy_ = copy_of(&program, sizeof program, std::align_val_t{alignof(Program)});
         made.name_ = typeid(Program).name();
         made.on_cpu_ = [](const void* p, cpu::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
         if constexpr (with_checked) {
@@ -56,6 +59,8 @@ public:
     [[nodiscard]] const void* data() const { return copy_.get(); }
 
 private:
+    static std::shared_ptr<const void> copy_of(const void* program, std::size_t bytes, std::align_val_t alignment);
+
     std::shared_ptr<const void> copy_;
     void (*on_cpu_)(const void*, cpu::context&) = nullptr;
     void (*on_checked_)(const void*, checked::context&) = nullptr;

@@ -117,8 +117,9 @@ private:
             const int leader = Ctx::first_lane(rest);
             ctx.sync(full_warp<Ctx>);  // what the leader has acquired is visible to all
             const service_label taken{{ctx.shuffle(full_warp<Ctx>, label.label.bits, leader)}};
-            serve_slot(ctx, ctx.shuffle(full_warp<Ctx>, queue, leader), ctx.shuffle(full_warp<Ctx>, watch.head, leader),
-                       taken, forward);
+            const std::uint32_t from = ctx.shuffle(full_warp<Ctx>, queue, leader);
+            const std::uint64_t ticket = ctx.shuffle(full_warp<Ctx>, watch.head, leader);
+            serve_arrived(ctx, from, {ring_of(ctx, from), ticket, taken}, forward);
             if (ctx.lane() == leader) *address(ctx, rings.heads[queue], ctx.pe()) = ++watch.head;
         }
         return seen != 0;
@@ -135,7 +136,7 @@ private:
         const std::uint64_t ticket = ctx.load(head, order::relaxed, scope::device);
         const service_label label = look(ctx, queue, ticket);
         if (label.label.bits != 0) {
-            serve_slot(ctx, queue, ticket, label, forward);
+            serve_arrived(ctx, queue, {ring_of(ctx, queue), ticket, label}, forward);
             ctx.store(head, ticket + 1, order::relaxed, scope::device);
         }
         ctx.store(lock, std::uint64_t{0}, order::release, scope::device);
@@ -143,11 +144,15 @@ private:
     }
 
     template <class Ctx, class Forward>
-    LANEWAY_FN void serve_slot(Ctx& ctx, std::uint32_t queue, std::uint64_t ticket, service_label label,
-                               Forward& forward) const {
+    LANEWAY_FN void serve_arrived(Ctx& ctx, std::uint32_t queue, const service_slot& arrived, Forward& forward) const {
         const service_call whose(rings.pe_of(queue, ctx.pe()), rings.block_of(queue), true);
-        const service_served done =
-            service_server<Ctx, Types...>(rings, types).serve(ctx, ring_of(ctx, queue), ticket, label, whose, forward);
+        service_served done;
+        if constexpr (servers_post) {
+            done = serve_slot(ctx, rings, types, arrived, whose, forward);
+        } else {
+            const no_forwards none;
+            done = serve_slot(ctx, rings, types, arrived, whose, none);
+        }
         if (ctx.lane() == 0) count(ctx, done);
     }
     /// For the report. One lane.

@@ -12,6 +12,16 @@ struct service_served {
     std::uint32_t refused = 0;
 };
 
+/// In place of a forwarder: for services whose requests post no messages, so that all programs share their code, and
+/// for host threads, which serve no others.
+struct no_forwards {
+    template <class Ctx, class Message>
+    status post(Ctx& ctx, int, const Message&) const {
+        ctx.fail_request();
+        return status::handler_failed;
+    }
+};
+
 /// Calls a request's functor. False where the request has failed, so that the run ends and nobody is answered. Any
 /// lane, or a thread of the host.
 template <class Type, class Ctx, class Forward>
@@ -46,83 +56,76 @@ template <class Type, class Ctx, class Forward>
     return !mine.failed() && !threw(ctx);
 }
 
-/// `Ctx`: of a lane, or of a host thread. Waits for nothing but words of a request that are on their way.
-template <class Ctx, class... Types>
-class service_server {
-public:
-    LANEWAY_FN service_server(const service_rings_ref& rings, const task_types<Types...>& types)
-        : rings_(rings), types_(types) {}
+/// A slot that has arrived.
+struct service_slot {
+    const service_ring& ring;
+    std::uint64_t ticket;
+    service_label label;
 
-    /// Carries out the requests of a slot that has arrived, a lane each, answers those that are waited for, and says
-    /// that the slot is done. The whole warp, together. `reaches_memory`: see service_call. `forward`: what requests
-    /// post messages with.
-    template <class Forward>
-    LANEWAY_FN service_served serve(Ctx& ctx, const service_ring& ring, std::uint64_t ticket, service_label label,
-                                    const service_call& whose, Forward& forward) const {
-        service_served served;
-        types_.visit(label.label.kind(), [&]<class Type>(const Type& body) {
-            served = serve_type(ctx, body, slot{ring, ticket, label}, whose, forward);
-        });
+    /// A request of the slot. False where the run ends before all of its words are there.
+    template <class Type, class Ctx>
+    [[nodiscard]] LANEWAY_FN bool read(Ctx& ctx, std::uint32_t i, typename Type::arguments& asked) const {
+        chunk_receiver requests;
+        static_cast<chunk_ring_layout&>(requests) = ring.requests;
+        if (label.label.in_words()) return requests.load_words(ctx, ticket, i, asked);
+        asked = reinterpret_cast<const typename Type::arguments*>(requests.slot(ticket))[i];
+        return true;
+    }
+
+    /// Says that the slot is done. The whole warp, together.
+    template <class Ctx>
+    LANEWAY_FN void close(Ctx& ctx) const {
         ctx.sync(full_warp<Ctx>);
         if constexpr (on_host<Ctx>) ctx.wait_all();
         chunk_receiver requests;
         static_cast<chunk_ring_layout&>(requests) = ring.requests;
         requests.renew_words(ctx, full_warp<Ctx>, ticket);
-        // Partners: the acquire loads in service_queue::try_draw, service_agent::quiet and service_ref::add_completed.
+        // Partners: the acquire loads in service_queue::try_draw, service_caller::quiet and service_ref::add_completed.
         // Cumulative over what the other lanes have done.
         if (ctx.lane() == 0) ring.store_done(ctx, ticket + 1);
-        return served;
     }
-
-private:
-    struct slot {
-        const service_ring& ring;
-        std::uint64_t ticket;
-        service_label label;
-    };
-
-    template <class Type, class Forward>
-    LANEWAY_FN service_served serve_type(Ctx& ctx, const Type& body, const slot& from, const service_call& whose,
-                                         Forward& forward) const {
-        constexpr std::uint32_t at_once = is_by_warp<Type> ? 1 : static_cast<std::uint32_t>(Ctx::warp_lanes);
-        const bool answers = !is_by_warp<Type> || ctx.lane() == 0;
-        const std::uint32_t count = from.label.requests();
-        service_served served{count, 0};
-        for (std::uint32_t base = 0; base < count; base += at_once) {
-            const std::uint32_t i = base + (is_by_warp<Type> ? 0 : static_cast<std::uint32_t>(ctx.lane()));
-            typename Type::arguments asked{};
-            service_answer<Type> answer;
-            bool here = i < count && read<Type>(ctx, from, i, asked);
-            if (here) here = carry_out_request(ctx, body, asked, whose, from.label.label.kind(), answer, forward);
-            const bool refused = answers && answer.code != static_cast<std::uint32_t>(status::ok);
-            served.refused += static_cast<std::uint32_t>(Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, refused)));
-            if (!from.label.waits()) continue;
-            if constexpr (on_host<Ctx>) ctx.wait_all();
-            if constexpr (is_ordered<Type> && Ctx::tagged_order != order::release) {
-                ctx.sync(full_warp<Ctx>);
-                // Partner: the acquire load of the answer. What all lanes have stored comes before. By each lane, as it
-                // is the fence before its own store that makes this a release.
-                from.ring.fence_answers(ctx);
-            }
-            if (here && answers) {
-                rings_.store_answer(ctx, from.ring, from.ticket, i, answer);
-            }
-        }
-        return served;
-    }
-
-    template <class Type>
-    [[nodiscard]] LANEWAY_FN bool read(Ctx& ctx, const slot& from, std::uint32_t i,
-                                       typename Type::arguments& asked) const {
-        chunk_receiver ring;
-        static_cast<chunk_ring_layout&>(ring) = from.ring.requests;
-        if (from.label.label.in_words()) return ring.load_words(ctx, from.ticket, i, asked);
-        asked = reinterpret_cast<const typename Type::arguments*>(ring.slot(from.ticket))[i];
-        return true;
-    }
-
-    const service_rings_ref& rings_;
-    const task_types<Types...>& types_;
 };
+
+/// Carries out the requests of a slot, which are of one type, and answers those that are waited for.
+template <class Type, class Ctx, class Forward>
+LANEWAY_FN service_served serve_requests(Ctx& ctx, const service_rings_ref& rings, const Type& body,
+                                         const service_slot& from, const service_call& whose, Forward& forward) {
+    constexpr std::uint32_t at_once = is_by_warp<Type> ? 1 : static_cast<std::uint32_t>(Ctx::warp_lanes);
+    const bool answers = !is_by_warp<Type> || ctx.lane() == 0;
+    const std::uint32_t count = from.label.requests();
+    service_served served{count, 0};
+    for (std::uint32_t base = 0; base < count; base += at_once) {
+        const std::uint32_t i = base + (is_by_warp<Type> ? 0 : static_cast<std::uint32_t>(ctx.lane()));
+        typename Type::arguments asked{};
+        service_answer<Type> answer;
+        bool here = i < count && from.read<Type>(ctx, i, asked);
+        if (here) here = carry_out_request(ctx, body, asked, whose, from.label.label.kind(), answer, forward);
+        const bool refused = answers && answer.code != static_cast<std::uint32_t>(status::ok);
+        served.refused += static_cast<std::uint32_t>(Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, refused)));
+        if (!from.label.waits()) continue;
+        if constexpr (on_host<Ctx>) ctx.wait_all();
+        if constexpr (is_ordered<Type> && Ctx::tagged_order != order::release) {
+            ctx.sync(full_warp<Ctx>);
+            // Partner: the acquire load of the answer. What all lanes have stored comes before. By each lane, as it is
+            // the fence before its own store that makes this a release.
+            from.ring.fence_answers(ctx);
+        }
+        if (here && answers) rings.store_answer(ctx, from.ring, from.ticket, i, answer);
+    }
+    return served;
+}
+
+/// Carries out the requests of a slot that has arrived, a lane each, answers those that are waited for, and says that
+/// the slot is done. The whole warp, together; `Ctx` is of a lane, or of a host thread. Waits for nothing but words of
+/// a request that are on their way. `forward`: what requests post messages with.
+template <class Ctx, class Forward, class... Types>
+LANEWAY_FN service_served serve_slot(Ctx& ctx, const service_rings_ref& rings, const task_types<Types...>& types,
+                                     const service_slot& from, const service_call& whose, Forward& forward) {
+    service_served served;
+    types.visit(from.label.label.kind(),
+                [&]<class Type>(const Type& body) { served = serve_requests(ctx, rings, body, from, whose, forward); });
+    from.close(ctx);
+    return served;
+}
 
 }  // namespace laneway

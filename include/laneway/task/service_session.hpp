@@ -37,8 +37,7 @@ struct answer_question {
 
     template <class Ctx>
     LANEWAY_FN answer operator()(Ctx& ctx, const service_question<Types...>& asked) const requires(!forwards) {
-        const struct {
-        } none;
+        const no_forwards none;
         return carried_out(ctx, asked, none);
     }
     template <class Ctx, class Forward>

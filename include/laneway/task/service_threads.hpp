@@ -61,15 +61,6 @@ private:
     service_copies* copies_;
 };
 
-/// In place of a forwarder: services whose requests post messages have other servers.
-struct no_forwards {
-    template <class Ctx, class Message>
-    status post(Ctx& ctx, int, const Message&) const {
-        ctx.fail_request();
-        return status::handler_failed;
-    }
-};
-
 /// The threads of one service.
 template <class... Types>
 class service_threads final : public host_service {
@@ -165,8 +156,7 @@ private:
         const std::uint64_t copies_before = mine.copies == nullptr ? 0 : mine.copies->copies();
         try {
             const no_forwards none;
-            done =
-                service_server<service_host_lane, Types...>(rings, types_).serve(lane, ring, head, label, whose, none);
+            done = serve_slot(lane, rings, types_, {ring, head, label}, whose, none);
         } catch (...) {
             if (mine.copies != nullptr) mine.copies->give_up();
             tell(label.label.kind(), pe, block);
