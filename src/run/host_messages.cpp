@@ -10,9 +10,14 @@ namespace laneway {
 host_messages::host_messages(machine& machine, const communicator_options& options, std::uint32_t communicator)
     : machine_(machine), options_(options), number_(communicator) {}
 
-void host_messages::attach() { slots_ = std::make_shared<host_message_slots>(machine_, options_); }
+void host_messages::attach(int shut) {
+    slots_ = std::make_shared<host_message_slots>(machine_, options_);
+    shut_ = shut;
+}
 
-host_messages_ref host_messages::ref(int pe) const { return slots_ ? slots_->ref(pe) : host_messages_ref{}; }
+host_messages_ref host_messages::ref(int pe) const {
+    return slots_ && pe != shut_ ? slots_->ref(pe) : host_messages_ref{};
+}
 
 std::string host_messages::text_of(const question& asked) const {
     const std::string tag = asked.tag == std::int64_t{any_tag} ? "any tag" : "tag " + std::to_string(asked.tag);
