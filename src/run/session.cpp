@@ -183,6 +183,15 @@ while_waiting resident_program::waiting() {
     };
 }
 
+void resident_program::await(const std::function<bool()>& done) {
+    if (done()) return;
+    const auto wait = waiting();
+    do {
+        wake();  // it may have left, with nothing else to do
+        wait();
+    } while (!done());
+}
+
 epoch_report resident_program::quiesce() {
     const auto start = clock::now();
     const std::uint64_t begin_ns = timeline::now_ns();

@@ -66,7 +66,6 @@ public:
 private:
     void check(const question& asked) const;
     [[nodiscard]] program_access::use session();
-    void wait_for(resident_program& program, const std::function<bool()>& done);
 
     machine& machine_;
     communicator_options options_;

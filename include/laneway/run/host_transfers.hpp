@@ -1,7 +1,6 @@
 // Transfers of host threads while a session goes on: a thread posts for a PE, as one of its lanes would.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -77,7 +76,6 @@ public:
 private:
     void check(int pe, const transfer& t) const;
     [[nodiscard]] program_access::use session();
-    static void wait_for(resident_program& program, const std::function<bool()>& done);
 
     machine& machine_;
     std::uint32_t keys_;

@@ -75,6 +75,9 @@ public:
     /// For a thread that waits for the program: throws once it has failed, and what interrupts the thread. Past the
     /// deadline, from now, it ends the program and throws timeout_error.
     [[nodiscard]] while_waiting waiting();
+    /// Waits until `done()`, for what the program does: brings it back where it has left the devices. Throws as
+    /// waiting.
+    void await(const std::function<bool()>& done);
     /// Throws device_fault where the audit fails, which ends the program.
     epoch_report quiesce();
     /// Has the program leave the devices when all is done, and calls `use` before it can come back.
