@@ -145,8 +145,14 @@ struct deaf_program {
 TEST(resident_program_test, StoppingAProgramThatGoesOnMeetsItsDeadlineAndCanBeTriedAgain) {
     const deaf_program deaf;
     resident session(deaf, {}, 0.05);
+    std::thread stops([&] {
+        EXPECT_EQ(test::thrown<timeout_error>([&] { session.program->stop(); }),
+                  "the session's program goes on, though it was told to end, for longer than the deadline of 0.05 s");
+    });
+    session.await_refusal();
     EXPECT_EQ(test::thrown<timeout_error>([&] { session.program->stop(); }),
-              "the session's program goes on, though it was told to end, for longer than the deadline of 0.05 s");
+              "another thread stops the session, for longer than the deadline of 0.05 s");
+    stops.join();
     EXPECT_FALSE(session.program->is_over());
     EXPECT_THROW(resident_program::visit another(*session.program), usage_error);
     deaf.let_go();
