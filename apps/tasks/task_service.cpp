@@ -4,8 +4,11 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <thread>
+#include <utility>
 
 #include "adder.hpp"
 #include "call_body.hpp"
@@ -174,24 +177,52 @@ private:
     /// Waits for memory, as requests say, while some may come free: batches that have ended keep theirs until the next
     /// call of take_ended.
     task_id submit_batch(const task_submission& given, const void* arguments, const task_request& request) {
-        for (;;) {
+        for (memory_wait wait(*this);; wait()) {
             const bool may_come = memory_may_come();
             try {
                 return queue().submit_batch(number_of(given), arguments, given.count, request);
             } catch (const task_queue_full&) {
                 if (!request.wait || !may_come) throw;
             }
-            pause();
         }
     }
     [[nodiscard]] bool memory_may_come() {
         const bool listens = std::this_thread::get_id() == listener_;  // and is at what it has been told
         return kept_ > (listens ? static_cast<std::int64_t>(told_.size()) : 0);
     }
-    static void pause() {
-        interruption::poll();
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
+    /// Between two looks for memory; throws timeout_error where for as long as the deadline no task is done, and the
+    /// end of none taken.
+    class memory_wait {
+    public:
+        explicit memory_wait(implementation& of) : of_(of) {}
+        void operator()() {
+            interruption::poll();
+            const std::chrono::duration<double> waited = clock::now() - began_;
+            if (!seen_ || waited.count() > of_.options_.job.timeout_seconds) {
+                if (const auto now = seen_now(); now == std::exchange(seen_, now)) throw_late();
+                began_ = clock::now();
+            }
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+        }
+
+    private:
+        using clock = std::chrono::steady_clock;
+
+        [[nodiscard]] std::pair<std::int64_t, std::uint64_t> seen_now() const {
+            return {of_.kept_, of_.queue().statistics().done};
+        }
+        [[noreturn]] void throw_late() const {
+            std::ostringstream text;
+            text << "a task waits for memory of others, of which " << seen_->first
+                 << " are not done or their ends not taken: the deadline is " << of_.options_.job.timeout_seconds
+                 << " s";
+            throw timeout_error(text.str());
+        }
+
+        implementation& of_;
+        std::optional<std::pair<std::int64_t, std::uint64_t>> seen_;  ///< tasks that keep memory, and tasks done
+        clock::time_point began_;
+    };
 
     /// Copies inputs to where devices read them.
     const task_operands* store(const task_submission& given, submitted& kept) {
@@ -210,7 +241,7 @@ private:
 
     std::shared_ptr<std::byte> allocate(std::size_t bytes, bool wait) {
         const bool fits = bytes <= options_.operand_bytes || !operands_.is_bounded();
-        for (;;) {
+        for (memory_wait room(*this);; room()) {
             const bool may_come = fits && memory_may_come();
             auto memory = operands_.try_allocate(bytes);
             if (memory != nullptr) return memory;
@@ -218,7 +249,6 @@ private:
                 throw task_queue_full("operands of " + std::to_string(bytes) + " bytes: operand_bytes is " +
                                       std::to_string(options_.operand_bytes));
             }
-            pause();
         }
     }
 

@@ -166,6 +166,7 @@ comm_plan plan_comm(const options& options, const std::vector<pe_outline>& pes,
                     const std::function<comm_draft(std::uint32_t chunk_bytes)>& draft) {
     comm_plan plan;
     plan.samples = std::max(1u, options.progress_samples);
+    plan.shut_pe = pe_with(options, injected_fault::shut_inbox);
     for (const auto& pe : pes) plan.held_bytes.push_back(pe.held_bytes);
     plan.forward_slots = options.forward_slots != 0 ? options.forward_slots : default_forward_slots;
     const auto may_shrink = [&] {

@@ -10,9 +10,14 @@ namespace laneway {
 host_messages::host_messages(machine& machine, const communicator_options& options, std::uint32_t communicator)
     : machine_(machine), options_(options), number_(communicator) {}
 
-void host_messages::attach() { slots_ = std::make_shared<host_message_slots>(machine_, options_); }
+void host_messages::attach(int shut) {
+    slots_ = std::make_shared<host_message_slots>(machine_, options_);
+    shut_ = shut;
+}
 
-host_messages_ref host_messages::ref(int pe) const { return slots_ ? slots_->ref(pe) : host_messages_ref{}; }
+host_messages_ref host_messages::ref(int pe) const {
+    return slots_ && pe != shut_ ? slots_->ref(pe) : host_messages_ref{};
+}
 
 std::string host_messages::text_of(const question& asked) const {
     const std::string tag = asked.tag == std::int64_t{any_tag} ? "any tag" : "tag " + std::to_string(asked.tag);
@@ -73,7 +78,7 @@ host_messages::place host_messages::ask(const question& asked) {
     place at{slots_, asked.rank, {}};
     const match_key key{static_cast<std::uint32_t>(asked.peer), static_cast<std::uint32_t>(asked.tag)};
     bool given = false;
-    wait_for(mine.program(), [&] {
+    mine.program().await([&] {
         given = at.slots->ask(asked.rank, {asked.kind, key, asked.bytes, asked.payload, asked.synchronous}, at.slot);
         return given || !at.slots->is_any_coming_back(asked.rank);
     });
@@ -85,19 +90,11 @@ host_messages::place host_messages::ask(const question& asked) {
     return at;
 }
 
-void host_messages::wait_for(resident_program& program, const std::function<bool()>& done) {
-    const auto waiting = program.waiting();
-    while (!done()) {
-        program.wake();  // it may have left the devices, with nothing else to do
-        waiting();
-    }
-}
-
 void host_messages::wait_until(const std::string& what, const std::function<bool()>& done) {
     if (done()) return;
     const program_access::use mine = session();
     try {
-        wait_for(mine.program(), done);
+        mine.program().await(done);
     } catch (const timeout_error& late) {
         throw timeout_error(what + ": " + late.what());
     } catch (const usage_error&) {
@@ -134,7 +131,7 @@ void host_messages::hand_over() {
     std::vector<std::uint64_t> filled;
     for (int rank = 0; rank < slots_->n_ranks(); ++rank) filled.push_back(slots_->filled(rank));
     const program_access::use mine = session();
-    wait_for(mine.program(), [&] {
+    mine.program().await([&] {
         for (int rank = 0; rank < slots_->n_ranks(); ++rank) {
             if (slots_->accepted(rank) < filled[static_cast<std::size_t>(rank)]) return false;
         }
@@ -146,9 +143,9 @@ void host_messages::take_back() {
     const program_access::use mine = session();
     (void)mine.program().quiesce();  // what has been sent comes in
     slots_->close();
-    wait_for(mine.program(), [&] { return !slots_->is_any_receive_open(); });
+    mine.program().await([&] { return !slots_->is_any_receive_open(); });
     slots_->look_at_sends();
-    wait_for(mine.program(), [&] { return slots_->are_sends_looked_at(); });
+    mine.program().await([&] { return slots_->are_sends_looked_at(); });
     for (int rank = 0; rank < slots_->n_ranks(); ++rank) {
         const std::uint64_t left = slots_->sends_left(rank);
         if (left == 0) continue;

@@ -105,20 +105,12 @@ program_access::use host_transfers::session() {
     return access_.hold("host threads post transfers while a session of them goes on");
 }
 
-void host_transfers::wait_for(resident_program& program, const std::function<bool()>& done) {
-    const auto waiting = program.waiting();
-    while (!done()) {
-        program.wake();  // it may have left the devices, with nothing else to do
-        waiting();
-    }
-}
-
 host_transfers::place host_transfers::post(int pe, const transfer& t) {
     const program_access::use mine = session();
     check(pe, t);
     const resident_program::visit visiting(mine.program());
     place at{slots_, pe, 0};
-    wait_for(mine.program(), [&] { return at.slots->try_leave(pe, t, at.number); });
+    mine.program().await([&] { return at.slots->try_leave(pe, t, at.number); });
     mine.program().wake();
     return at;
 }
@@ -128,7 +120,7 @@ void host_transfers::wait(const place& of) {
     if (is_over()) return;
     const program_access::use mine = session();
     try {
-        wait_for(mine.program(), is_over);
+        mine.program().await(is_over);
     } catch (const timeout_error& late) {
         throw timeout_error("transfer " + std::to_string(of.number) + " of host threads for PE " +
                                 std::to_string(of.pe) + ": " + late.what(),
@@ -161,7 +153,7 @@ void host_transfers::hand_over() {
     std::vector<std::uint64_t> filled;
     for (int pe = 0; pe < slots_->n_pes(); ++pe) filled.push_back(slots_->filled(pe));
     const program_access::use mine = session();
-    wait_for(mine.program(), [&] {
+    mine.program().await([&] {
         for (int pe = 0; pe < slots_->n_pes(); ++pe) {
             if (slots_->accepted(pe) < filled[static_cast<std::size_t>(pe)]) return false;
         }

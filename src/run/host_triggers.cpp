@@ -55,16 +55,14 @@ void host_triggers::leave(int pe, const host_trigger& entry) {
     const program_access::use mine = access_.hold("triggers: host threads trigger while a session of them goes on");
     const resident_program::visit visiting(mine.program());
     const part& p = parts_[static_cast<std::size_t>(pe)];
-    const auto waiting = mine.program().waiting();
     std::unique_lock lock(*p.leaving, std::defer_lock);
-    while (!lock.try_lock()) waiting();
+    mine.program().await([&] { return lock.try_lock(); });
     const std::uint64_t next = triggers_word(p.memory, 0).load(std::memory_order_relaxed);
-    // Partner: the release store of host_triggers_ref::take.
-    while (next - triggers_word(p.memory, triggers_taken_at).load(std::memory_order_acquire) >=
-           host_triggers_ref::slots) {
-        mine.program().wake();
-        waiting();
-    }
+    mine.program().await([&] {
+        // Partner: the release store of host_triggers_ref::take.
+        return next - triggers_word(p.memory, triggers_taken_at).load(std::memory_order_acquire) <
+               host_triggers_ref::slots;
+    });
     reinterpret_cast<host_trigger*>(p.memory.get() + host_triggers_at)[next % host_triggers_ref::slots] = entry;
     // Partner: the acquire load of host_triggers_ref::take; and, in one order with it, resident_program::wake, which
     // looks whether the program is there, as any_wait looks for entries when it has gone.

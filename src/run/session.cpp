@@ -13,6 +13,7 @@ namespace laneway {
 namespace {
 
 constexpr std::chrono::seconds grace{1};
+constexpr std::chrono::milliseconds look{20};
 constexpr std::size_t done_at = destructive_bytes;
 constexpr std::size_t totals_at = 2 * destructive_bytes;
 constexpr std::size_t all_words = totals_at + epoch_words::kept * sizeof(epoch_totals);
@@ -45,7 +46,7 @@ resident_program::resident_program(machine& machine, const options& options, std
         if (std::this_thread::get_id() != owner_ || has_failed_) return {};
         try {
             do_all();  // before the devices are held, as the program may have to come back for it
-            device::hold mine(using_);
+            device::hold mine = hold_devices();
             leave();
             return mine;
         } catch (const usage_error&) {
@@ -68,11 +69,15 @@ resident_program::visit::visit(resident_program& program) : program_(program) {
     program_.refuse_after_stop();
 }
 
-resident_program::~resident_program() {
+resident_program::~resident_program() { end(); }
+
+void resident_program::end() noexcept {
     try {
+        refuse_within_use();
         stop();
     } catch (...) {
-        // Whoever wants to know calls stop.
+        // Whoever wants to know calls stop. Where it goes on, what it uses must not go, and waiting would be for ever.
+        if (!over_) std::terminate();  // which says why
     }
 }
 
@@ -91,7 +96,10 @@ void resident_program::keep() {
         if (!wanted_) return;
         lock.unlock();
         {
-            const device::hold mine(using_);  // the owner may be at work with the devices
+            device::hold mine(using_, std::defer_lock);  // the owner may be at work with the devices
+            while (!mine.try_lock_for(look)) {
+                if (given_up_) return;
+            }
             lock.lock();
             resident_ = wanted_ && !failure_;
             if (!resident_) return;
@@ -153,6 +161,8 @@ void resident_program::wake() {
 resident_program::clock::time_point resident_program::deadline() const {
     return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(timeout_seconds_));
 }
+/// The same where it is waited for that others meet theirs, and that the machine gives up what does not.
+resident_program::clock::time_point resident_program::last_deadline() const { return deadline() + 4 * grace; }
 
 while_waiting resident_program::waiting() {
     return [this, end = deadline(), looks = 0u]() mutable {
@@ -171,6 +181,15 @@ while_waiting resident_program::waiting() {
         // Longer where it has lasted for a tenth of a second.
         if (looks > 4096) std::this_thread::sleep_for(std::chrono::microseconds(looks > 65'536 ? 500 : 20));
     };
+}
+
+void resident_program::await(const std::function<bool()>& done) {
+    if (done()) return;
+    const auto wait = waiting();
+    do {
+        wake();  // it may have left, with nothing else to do
+        wait();
+    } while (!done());
 }
 
 epoch_report resident_program::quiesce() {
@@ -224,15 +243,23 @@ void resident_program::account(epoch_report& report, std::uint64_t left) {
     totals_ = now;
 }
 
-/// Ends the program for what a host thread has found, and waits until it has left.
+/// Ends the program for what a host thread has found.
 void resident_program::end_with(std::unique_lock<std::mutex>& lock, const std::exception_ptr& failure) {
     failure_ = failure;
     has_failed_ = true;
-    while (resident_) {
-        machine_.end_soon();
-        changed_.wait_for(lock, std::chrono::milliseconds(20));
-    }
+    (void)expel(lock);
     std::rethrow_exception(failure);
+}
+
+/// Has the program leave the devices whatever it does; false where it has not in time. The machine gives lanes up that
+/// do not return, but not those of checked devices, which its own thread runs.
+bool resident_program::expel(std::unique_lock<std::mutex>& lock) {
+    const auto end = last_deadline();
+    while (resident_ && clock::now() < end) {
+        machine_.end_soon();
+        changed_.wait_for(lock, look);
+    }
+    return !resident_;
 }
 
 /// Closes an epoch with which the program leaves, and waits until `left(number)`. Others may close epochs meanwhile.
@@ -253,9 +280,20 @@ void resident_program::await_leave(std::unique_lock<std::mutex>& lock, const Lef
     if (thrown) std::rethrow_exception(thrown);
 }
 
+/// Waits until no other thread uses the devices.
+device::hold resident_program::hold_devices() {
+    device::hold mine(using_, std::defer_lock);
+    const auto end = last_deadline();
+    while (!mine.try_lock_for(look)) {
+        interruption::poll();
+        if (clock::now() > end) throw_late("another thread uses the session's devices");
+    }
+    return mine;
+}
+
 void resident_program::while_away(const std::function<void()>& use) {
     do_all();
-    const device::hold mine(using_);
+    const device::hold mine = hold_devices();
     leave();
     use();
 }
@@ -281,7 +319,7 @@ void resident_program::stay() {
 
 /// Has the program leave the devices, to which others may have brought it back.
 void resident_program::leave() {
-    const device::hold mine(using_);  // it does not come back meanwhile
+    const device::hold mine = hold_devices();  // it does not come back meanwhile
     std::unique_lock lock(mutex_);
     throw_failure();
     if (!resident_) return;
@@ -304,58 +342,74 @@ void resident_program::stop() {
         thrown = std::current_exception();
     }
     std::unique_lock lock(mutex_);
-    if (closing_) {  // another thread is at it
-        changed_.wait(lock, [&] { return stopped_; });
-        throw_failure();
-        return;
-    }
-    closing_ = true;
+    await_other_stop(lock);
+    if (stopped_) return throw_failure();
+    stopping_ = true;
     try {
-        await_visits(lock);
-        throw_failure();
-        const auto end = deadline();
-        while (resident_ || wanted_ || any_wait()) {  // what it has not taken before it leaves brings it back
-            if (clock::now() > end) std::rethrow_exception(late());
-            wanted_ = true;
-            changed_.notify_all();
-            await_leave(lock, [&](std::uint64_t number) { return left_after_ >= number; });
-        }
+        if (!closing_.exchange(true)) leave_for_good(lock);
     } catch (...) {
         if (!thrown) thrown = std::current_exception();
     }
     if (!lock.owns_lock()) lock.lock();
-    finish(lock);
+    try {
+        finish(lock);
+    } catch (...) {
+        if (!thrown || !over_) thrown = std::current_exception();
+    }
+    if (!lock.owns_lock()) lock.lock();
+    if (!thrown) thrown = failure_;
+    stopping_ = false;
+    changed_.notify_all();
+    lock.unlock();
     if (thrown) std::rethrow_exception(thrown);
 }
 
-/// Lets host threads end what they have begun.
-void resident_program::await_visits(std::unique_lock<std::mutex>& lock) {
+/// Until no other thread is at stopping the session. With the mutex.
+void resident_program::await_other_stop(std::unique_lock<std::mutex>& lock) {
+    const auto end = last_deadline();
+    while (stopping_) {
+        if (clock::now() > end) throw_late("another thread stops the session");
+        changed_.wait_for(lock, look);
+    }
+}
+
+/// Waits until all is done, also what host threads have begun, and the program has left. With the mutex.
+void resident_program::leave_for_good(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     const auto wait = waiting();
     while (visits_ != 0) wait();
     lock.lock();
+    throw_failure();
+    const auto end = deadline();
+    while (resident_ || wanted_ || any_wait()) {  // what it has not taken before it leaves brings it back
+        if (clock::now() > end) std::rethrow_exception(late());
+        wanted_ = true;
+        changed_.notify_all();
+        await_leave(lock, [&](std::uint64_t number) { return left_after_ >= number; });
+    }
 }
 
-/// The program has ended, or is ended; nobody is at work with it any more.
+/// The program has ended, or is ended; then nobody is at work with it any more. Throws timeout_error where that is not
+/// so in time, and may be called again.
 void resident_program::finish(std::unique_lock<std::mutex>& lock) {
     wanted_ = false;
     given_up_ = true;
     changed_.notify_all();
     // It has left, unless the wait was: then it is ended.
-    while (resident_) {
-        machine_.end_soon();
-        changed_.wait_for(lock, std::chrono::milliseconds(20));
-    }
+    if (!expel(lock)) throw_late("the session's program goes on, though it was told to end");
     lock.unlock();
-    thread_.join();
-    over_ = true;
-    machine_.set_give_back({});
-    { const device::hold last(using_); }  // whoever had the devices given back has used them
-    while (visits_ != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));  // they are told so
+    if (thread_.joinable()) {
+        thread_.join();  // it has nothing left to wait for
+        over_ = true;
+        machine_.set_give_back({});
+    }
+    { const device::hold last = hold_devices(); }            // whoever had the devices given back has used them
+    for (const auto end = last_deadline(); visits_ != 0;) {  // they are told so
+        if (clock::now() > end) throw_late("a host thread is at work with the session");
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
     lock.lock();
     stopped_ = true;
-    changed_.notify_all();
-    lock.unlock();
 }
 
 /// Closes an epoch and returns its number. With the mutex.
@@ -380,7 +434,7 @@ void resident_program::pass_deadline() {
         past_deadline_ = true;
         machine_.pass_deadline(timeout_seconds_);
         if (clock::now() > start + grace) machine_.end_soon();
-        changed_.wait_for(lock, std::chrono::milliseconds(20));
+        changed_.wait_for(lock, look);
     }
     if (past_deadline_ && !failure_) failure_ = late();
     has_failed_ = failure_ != nullptr;
@@ -392,6 +446,12 @@ std::exception_ptr resident_program::late() const {
     text << "the session did not do in time what a host thread waited for: the deadline is " << timeout_seconds_
          << " s, " << epoch_ - done() << " epochs are open, and no lane waited for anything";
     return std::make_exception_ptr(timeout_error(text.str()));
+}
+
+void resident_program::throw_late(const char* what) const {
+    std::ostringstream text;
+    text << what << ", for longer than the deadline of " << timeout_seconds_ << " s";
+    throw timeout_error(text.str());
 }
 
 /// The same, with what feeds say of themselves where it is a deadline.

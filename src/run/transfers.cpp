@@ -121,10 +121,10 @@ void transfers_memory::begin(const machine& machine, const run_deadline& until) 
     if (engine_ != nullptr) engine_->begin(until);
 }
 
-void transfers_memory::attach(machine& machine, const comm_plan&) {
+void transfers_memory::attach(machine& machine, const comm_plan& plan) {
     if (engine_ != nullptr) throw usage_error("transfers: copy engines are for runs, not for sessions");
     open(machine);
-    host_->attach();
+    host_->attach(plan.shut_pe);
     in_session_ = true;
 }
 

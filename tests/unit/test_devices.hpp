@@ -199,6 +199,19 @@ inline launch_shape small_grid(const machine& machine, std::size_t shared_bytes 
     return shape;
 }
 
+/// What is told of a program some lane of which waits for what never comes: it ends at its deadline.
+template <class Program>
+std::string told_at_deadline(machine& machine, const Program& program) {
+    const bool checked = machine.device(0)->id().kind == device_kind::checked;
+    try {
+        run_programs(machine, small_grid(machine), checked ? 0.01 : 0.1, [&](int) { return program; });
+        ADD_FAILURE() << "it ended as if nothing had been missing";
+    } catch (const timeout_error& late) {
+        return late.what();
+    }
+    return {};
+}
+
 }  // namespace laneway::test
 
 /// Instantiates a suite for a list of devices; without GPUs a CUDA build's list is empty.

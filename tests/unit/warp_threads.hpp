@@ -78,6 +78,7 @@ public:
 
     [[nodiscard]] const pe_environment& get() const { return env_; }
     [[nodiscard]] bool failed() const { return fault_.written != 0; }
+    [[nodiscard]] const fault_record& fault() const { return fault_; }
 
 private:
     pe_environment env_;

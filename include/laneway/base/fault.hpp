@@ -59,6 +59,7 @@ enum class operation : std::uint32_t {
     carry,            ///< carrying out a transfer: finding a row by its index
     transferred,      ///< waiting for a transfer
     use_key,          ///< posting a transfer under a key, or waiting for all that have been
+    meet_block,       ///< waiting for the other warps of its block, in what they do together
 };
 
 /// How a fault tells of an operation.
@@ -121,6 +122,7 @@ constexpr operation_words words_of(operation op) {
         case operation::carry: return {"carrying out a transfer", " with PE ", "index #"};
         case operation::transferred: return {"waiting for a transfer", " of PE ", "transfer #"};
         case operation::use_key: return {"using a key of transfers", " of PE ", "key #"};
+        case operation::meet_block: return {"waiting for the other warps of the block", " of PE ", "meeting #"};
     }
     return {"unknown operation", " with PE ", "number #"};
 }

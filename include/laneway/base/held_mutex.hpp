@@ -2,12 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
 
 namespace laneway {
 
-/// As std::recursive_mutex: the thread that has it may lock it again.
+/// As std::recursive_timed_mutex: the thread that has it may lock it again.
 class held_mutex {
 public:
     void lock() {
@@ -16,6 +17,12 @@ public:
     }
     [[nodiscard]] bool try_lock() {
         const bool has = mutex_.try_lock();
+        if (has) enter();
+        return has;
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
+        const bool has = mutex_.try_lock_for(wait);
         if (has) enter();
         return has;
     }
@@ -31,7 +38,7 @@ private:
         if (depth_++ == 0) holder_ = std::this_thread::get_id();
     }
 
-    std::recursive_mutex mutex_;
+    std::recursive_timed_mutex mutex_;
     int depth_ = 0;  ///< of the holder's locks
     std::atomic<std::thread::id> holder_;
 };

@@ -24,8 +24,8 @@ enum class injected_fault {
     mute_barrier,      ///< its part of barriers
     mute_collectives,  ///< its part of collectives
     stuck_forward,     ///< the PE sends nothing of what its handlers forward
-    shut_inbox,        ///< the PE takes no messages from host threads,
-    losing_inbox,      ///< or takes them and serves none
+    shut_inbox,        ///< the PE takes no messages from host threads, nor transfers and operations of communicators,
+    losing_inbox,      ///< or takes messages and serves none
 };
 
 /// How checked devices look at accesses to symmetric memory.

@@ -97,7 +97,7 @@ public:
             }
         }
         const status waited = wait_together(
-            ctx, full_warp<Ctx>, {operation::barrier},
+            ctx, full_warp<Ctx>, {operation::meet_block, -1, mine},
             [&] {
                 const std::uint32_t now = ctx.load(&shared_->passed, order::acquire, scope::block);
                 return static_cast<std::int32_t>(now - mine) >= 0;

@@ -64,6 +64,7 @@ struct comm_plan {
     std::uint64_t forward_slots = 0;
     std::uint32_t samples = 0;  ///< of termination detection, on PE 0
     std::vector<std::uint64_t> held_bytes;
+    int shut_pe = -1;  ///< injected fault: a PE that takes nothing from host threads
 
     [[nodiscard]] std::size_t n_pes() const { return grids.size(); }
     /// Of each PE's grid.

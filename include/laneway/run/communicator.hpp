@@ -49,9 +49,9 @@ public:
     [[nodiscard]] std::uint64_t filled() const override { return host_->filled(); }
     [[nodiscard]] bool any_wait() const override { return host_->any_wait(); }
     void hand_over() override { host_->hand_over(); }
-    void attach(machine& machine, const comm_plan&) override {
+    void attach(machine& machine, const comm_plan& plan) override {
         begin(machine);
-        host_->attach();
+        host_->attach(plan.shut_pe);
         in_session_ = true;
     }
     void connect(resident_program& program) override { host_->connect(program); }

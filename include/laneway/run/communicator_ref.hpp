@@ -297,8 +297,7 @@ private:
 
     template <class Call>
     LANEWAY_FN message_result call(Ctx& ctx, width lanes, Call&& what) {
-        return together_(ctx, lanes, {operation::use_request, -1, 0, view_.number}, what,
-                         [&] { (void)calls_.waiting().turn(ctx, full_warp<Ctx>); });
+        return together_(ctx, lanes, what, [&] { (void)calls_.waiting().turn(ctx, full_warp<Ctx>); });
     }
     /// A call that one lane makes, of a warp or a block the one that leads it: `what(result)`.
     template <class What>

@@ -38,7 +38,8 @@ public:
     host_messages(machine& machine, const communicator_options& options, std::uint32_t communicator);
 
     /// Takes slots for a session; those of an earlier one stay as long as somebody has an operation in them.
-    void attach();
+    /// `shut`: see comm_plan::shut_pe.
+    void attach(int shut);
     void connect(resident_program& program) { access_.connect(program); }
     void disconnect() noexcept { access_.disconnect(); }
     [[nodiscard]] bool is_connected() const { return access_.is_connected(); }
@@ -65,12 +66,12 @@ public:
 private:
     void check(const question& asked) const;
     [[nodiscard]] program_access::use session();
-    void wait_for(resident_program& program, const std::function<bool()>& done);
 
     machine& machine_;
     communicator_options options_;
     std::uint32_t number_;
     std::shared_ptr<host_message_slots> slots_;  ///< of the session, or the last one
+    int shut_ = -1;
     program_access access_;
 };
 

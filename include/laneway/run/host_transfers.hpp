@@ -1,7 +1,6 @@
 // Transfers of host threads while a session goes on: a thread posts for a PE, as one of its lanes would.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -53,11 +52,15 @@ public:
 
     host_transfers(machine& machine, std::uint32_t keys) : machine_(machine), keys_(keys) {}
 
-    void attach() { slots_ = std::make_shared<host_transfer_slots>(machine_); }
+    /// `shut`: see comm_plan::shut_pe.
+    void attach(int shut) {
+        slots_ = std::make_shared<host_transfer_slots>(machine_);
+        shut_ = shut;
+    }
     void connect(resident_program& program) { access_.connect(program); }
     void disconnect() noexcept { access_.disconnect(); }
     [[nodiscard]] bool is_connected() const { return access_.is_connected(); }
-    [[nodiscard]] host_transfers_ref ref(int pe) const { return slots_->ref(pe); }
+    [[nodiscard]] host_transfers_ref ref(int pe) const { return pe == shut_ ? host_transfers_ref{} : slots_->ref(pe); }
 
     /// Waits while all slots of the PE are in use. Throws usage_error for what cannot be and without a session,
     /// timeout_error past the deadline, and what ended the session.
@@ -73,11 +76,11 @@ public:
 private:
     void check(int pe, const transfer& t) const;
     [[nodiscard]] program_access::use session();
-    static void wait_for(resident_program& program, const std::function<bool()>& done);
 
     machine& machine_;
     std::uint32_t keys_;
     std::shared_ptr<host_transfer_slots> slots_;  ///< of the session, or the last one
+    int shut_ = -1;
     program_access access_;
 };
 

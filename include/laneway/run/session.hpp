@@ -75,13 +75,22 @@ public:
     /// For a thread that waits for the program: throws once it has failed, and what interrupts the thread. Past the
     /// deadline, from now, it ends the program and throws timeout_error.
     [[nodiscard]] while_waiting waiting();
+    /// Waits until `done()`, for what the program does: brings it back where it has left the devices. Throws as
+    /// waiting.
+    void await(const std::function<bool()>& done);
     /// Throws device_fault where the audit fails, which ends the program.
     epoch_report quiesce();
     /// Has the program leave the devices when all is done, and calls `use` before it can come back.
     void while_away(const std::function<void()>& use);
     /// Ends the program when all is done and all visits are over, for good. Throws as waiting. Waits for what others
-    /// use the devices for; so they must not wait for it.
+    /// use the devices for; so they must not wait for it. Where the program, or who uses the devices, goes on past the
+    /// deadline, it throws timeout_error, and can be called again.
     void stop();
+    /// For an owner that goes: the same, but throws nothing. Ends the process, by std::terminate, where the program
+    /// goes on: what it uses would go.
+    void end() noexcept;
+    /// Whether the program has ended for good.
+    [[nodiscard]] bool is_over() const { return over_; }
     /// Throws usage_error on a thread that uses the devices, as stop would wait for it.
     void refuse_within_use() const;
 
@@ -95,8 +104,11 @@ private:
     void do_all();
     void stay();
     void leave();
-    void await_visits(std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] device::hold hold_devices();
+    void await_other_stop(std::unique_lock<std::mutex>& lock);
+    void leave_for_good(std::unique_lock<std::mutex>& lock);
     void finish(std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] bool expel(std::unique_lock<std::mutex>& lock);
     template <class Left>
     void await_leave(std::unique_lock<std::mutex>& lock, const Left& left);
     std::uint64_t close_epoch();
@@ -106,6 +118,8 @@ private:
     void throw_failure();
     [[noreturn]] void pass_deadline();
     [[nodiscard]] clock::time_point deadline() const;
+    [[nodiscard]] clock::time_point last_deadline() const;
+    [[noreturn]] void throw_late(const char* what) const;
     [[nodiscard]] std::exception_ptr late() const;
     [[nodiscard]] std::exception_ptr with_accounts(const std::exception_ptr& failure) const;
 
@@ -126,8 +140,9 @@ private:
     std::atomic<bool> over_ = false;  ///< it has ended for good
     std::atomic<int> visits_ = 0;
     bool past_deadline_ = false;
+    bool stopping_ = false;  ///< a thread is at it
     bool stopped_ = false;
-    bool given_up_ = false;                      ///< it does not come back
+    std::atomic<bool> given_up_ = false;         ///< it does not come back
     std::atomic<std::uint64_t> left_after_ = 0;  ///< the last epoch that was done when the program left the devices
     int leaving_ = 0;                            ///< threads that wait for it to leave
     std::uint64_t epoch_ = 0;                    ///< the last that was closed
@@ -164,12 +179,16 @@ public:
             throw;
         }
     }
+    /// Stops it. A session whose program goes on even so cannot be destroyed, and neither can one by a function that
+    /// while_away calls: then the process ends, and says so.
     ~session() {
         try {
             stop();
         } catch (...) {
             // Whoever wants to know calls stop.
         }
+        program_.end();
+        disconnect(!program_.has_failed());
     }
     session(const session&) = delete;
     session& operator=(const session&) = delete;
@@ -230,7 +249,7 @@ public:
                 for (const auto& feed : feeds_) feed->audit();
             }
         } catch (...) {
-            disconnect(!program_.has_failed());
+            if (program_.is_over()) disconnect(!program_.has_failed());
             throw;
         }
         disconnect(true);

@@ -301,10 +301,11 @@ public:
     }
 
 private:
-    /// What the first stamp is counted from. The host waits for it once: how late it is told is the error.
+    /// What the first stamp is counted from. The host waits for it once: how late it is told is the error. Aside, as in
+    /// the stream it may be behind a wait for a word, which this thread is to end at its deadline.
     void set_base() {
         base_ = timed_event();
-        check(cudaEventRecord(base_, stream_), "cudaEventRecord");
+        check(cudaEventRecord(base_, pool_->aside()), "cudaEventRecord");
         check(cudaEventSynchronize(base_), "cudaEventSynchronize");
         base_ns_ = timeline::now_ns();
     }

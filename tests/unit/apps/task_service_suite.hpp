@@ -191,6 +191,30 @@ TEST_P(task_service_test, WhatIsNotDoneWhenItEndsIsLost) {
     EXPECT_TRUE(service.take_ended().empty());
 }
 
+TEST_P(task_service_test, ABatchWaitsNoLongerThanTheDeadlineForMemoryThatNobodyGivesBack) {
+    apps::task_service_options o = chosen();
+    o.job.timeout_seconds = 1;
+    o.pool.batch_bytes = 100'000;
+    apps::task_service service(o);
+    const std::vector<std::uint64_t> no_time(5'000, 0);  // 40,000 bytes of arguments, and as many of what is told
+    const apps::task_submission batch{
+        .type = built_in::spin, .count = 5'000, .inputs = bytes_of(no_time), .request = {}, .tag = tag(1)};
+    service.submit(batch);
+    try {
+        service.submit(batch);
+        ADD_FAILURE() << "there was memory for both";
+    } catch (const timeout_error& late) {
+        EXPECT_EQ(std::string(late.what()),
+                  "a task waits for memory of others, of which 1 are not done or their ends not taken: the deadline is "
+                  "1 s");
+    }
+    EXPECT_EQ(all_ends(service).size(), 1u);
+    service.wake();
+    (void)service.take_ended();  // gives back what the ends before have kept
+    EXPECT_NO_THROW(service.submit(batch));
+    EXPECT_EQ(all_ends(service).size(), 1u);
+}
+
 #if !defined(__CUDACC__)
 /// As a compiled body is called.
 int positive(const void* arguments, void* result, char* text, std::size_t text_bytes) {

@@ -239,6 +239,33 @@ TEST_P(forward_test, AForwardQueueThatOverflowsEndsTheRun) {
     }
 }
 
+/// One lane of PE 0 posts where another, which has claimed what lay there a lap ago, has not read it.
+struct forward_behind {
+    static constexpr int cuda_warps = 2;
+    forward_queue_ref queue;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.pe() != 0 || ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        (void)queue.put(ctx, 0, 0, hop{1});
+    }
+};
+
+TEST_P(forward_test, APostThatIsNeverReadIsNamedAtTheDeadline) {
+    machine machine(GetParam());
+    constexpr std::uint64_t capacity = 4;
+    buffer<std::uint64_t> words(machine.device(0), 3);
+    const std::uint64_t one_taken[] = {capacity, 1, capacity};  // tail, head and count
+    words.copy_in(one_taken, 3);
+    const buffer<std::byte> slots(machine.device(0), capacity * forward_queue_ref::bytes_of_slot(sizeof(hop)));
+    const forward_queue_ref queue{words.data(), words.data() + 1, words.data() + 2,
+                                  slots.data(), capacity,         forward_queue_ref::bytes_of_slot(sizeof(hop))};
+    const std::string told = told_at_deadline(machine, forward_behind{queue});
+    EXPECT_NE(told.find("deadline passed while forwarding from a handler to PE 0: slot 0 of the queue"),
+              std::string::npos)
+        << told;
+}
+
 LANEWAY_ON_DEVICES(forward_test, device_lists());
 
 }  // namespace laneway::test

@@ -82,6 +82,38 @@ TEST_P(free_numbers_test, EachIsOneLanesAtATimeAndNoneIsLost) {
     });
 }
 
+/// One lane takes the number that somebody has counted and not put back, or puts one where somebody has counted and not
+/// taken.
+struct meet_no_number {
+    static constexpr int cuda_warps = 2;
+    free_numbers_ref numbers;
+    bool takes;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        if (takes) {
+            (void)numbers.take(ctx);
+        } else {
+            numbers.put_back(ctx, 1);
+        }
+    }
+};
+
+TEST_P(free_numbers_test, WhoNeverComesIsNotWaitedForPastTheDeadline) {
+    for (const bool takes : {true, false}) {
+        machine machine(GetParam());
+        buffer<std::uint32_t> places(machine.device(0), 4);
+        buffer<free_numbers_words> words(machine.device(0), 1);
+        const free_numbers_words counted{0, 0, takes ? std::uint64_t{1} : 0};
+        words.copy_in(&counted, 1);
+        if (!takes) places.copy_in({1, 2, 3, 4});
+        const free_numbers_ref numbers{places.data(), words.data(), 4};
+        const std::string told = told_at_deadline(machine, meet_no_number{numbers, takes});
+        EXPECT_NE(told.find("deadline passed while using a request: request 0"), std::string::npos) << told;
+    }
+}
+
 LANEWAY_ON_DEVICES(free_numbers_test, lone_device());
 
 }  // namespace laneway::test

@@ -109,5 +109,47 @@ TEST(sender_test, WarpsOfOneBlockShareAggregationBuffers) {
     }
 }
 
+/// A warp has claimed a position and gone away; another puts messages into the same buffer, and waits for them to
+/// leave.
+struct put_beside_nobody {
+    const links_ref& links;
+    std::uint32_t chunk_bytes;
+    std::uint64_t messages;
+
+    template <class Ctx>
+    void operator()(Ctx& ctx) const {
+        const auto idle = [] {};
+        aggregator<Ctx, checked_message> out(ctx, links, chunk_shape<checked_message>::fitting(chunk_bytes), 0,
+                                             ctx.shared());
+        out.open(ctx);
+        (void)out.reserve(ctx, 1, 1);
+        for (std::uint64_t i = 0; i < messages; ++i) {
+            if (out.put(ctx, 1, true, 1, {i, ~i}, idle) != status::ok) return;
+        }
+        (void)out.await_left(ctx, 1, idle);
+    }
+};
+
+TEST(sender_test, AChunkThatNobodyCompletesIsNamedAtTheDeadline) {
+    constexpr std::uint32_t chunk_bytes = 64;  // four messages
+    const options o;
+    machine machine("cpu:2");
+    comm_resources resources(machine, o,
+                             plan_comm(o, std::vector<pe_outline>(2), {chunk_bytes}, [](std::uint32_t bytes) {
+                                 return comm_draft{needs_of<add_up_routes>(bytes), std::vector<pe_grid>(2)};
+                             }));
+    const links_ref links = resources.links(0);
+    const launch_shape block{1, 1, sender_bytes<add_up_routes>(chunk_bytes, 2)};
+    // With three messages that chunk is closed, the next one full with seven, and the eighth is for its buffer again.
+    for (const auto& [messages, what] : {std::pair(std::uint64_t{3}, operation::flush), {8, operation::aggregate}}) {
+        const lone_environment sender(0, 2, 0.1);
+        run_warp_threads(sender.get(), block, put_beside_nobody{links, chunk_bytes, messages});
+        ASSERT_TRUE(sender.failed());
+        EXPECT_EQ(sender.fault().code, status::timeout);
+        EXPECT_EQ(sender.fault().what, what);
+        EXPECT_EQ(sender.fault().peer, 1);
+    }
+}
+
 }  // namespace
 }  // namespace laneway::test

@@ -196,6 +196,27 @@ TEST_P(unordered_table_test, ALoneLaneFindsWhatWaits) {
     }
 }
 
+/// One lane comes to a chain that another was changing when it went away.
+struct find_all_locked {
+    static constexpr int cuda_warps = 2;
+    unordered_table_ref table;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        for (std::uint32_t i = 0; i < table.n_buckets; ++i) table.buckets[i] = std::uint64_t{1} << 32;
+        (void)table.post(ctx, {0, 7}, 0);
+    }
+};
+
+TEST_P(unordered_table_test, AChainThatStaysLockedIsNotWaitedForPastTheDeadline) {
+    machine machine(GetParam());
+    const unordered_table table(machine.device(0), 4, 4);
+    const std::string told = told_at_deadline(machine, find_all_locked{table.ref()});
+    EXPECT_NE(told.find("deadline passed while inserting into a table of fixed size: place 7"), std::string::npos)
+        << told;
+}
+
 TEST_P(unordered_table_test, ManyKeys) {
     table_script wanted;
     wanted.steps = is_checked(GetParam()) ? 200 : 2000;

@@ -125,6 +125,42 @@ TEST(variable_aggregator_test, WarpsOfOneBlockShareAggregationBuffers) {
     }
 }
 
+/// As put_beside_nobody of sender_test.cpp: a warp has claimed a granule and gone away.
+struct put_messages_beside_nobody {
+    const links_ref& links;
+    std::uint32_t chunk_bytes;
+
+    template <class Ctx>
+    void operator()(Ctx& ctx) const {
+        const auto idle = [] {};
+        variable_aggregator<Ctx, stamp> out(ctx, links, chunk_shape<granule<stamp>>::fitting(chunk_bytes), 0,
+                                            ctx.shared());
+        out.open(ctx);
+        (void)out.reserve(ctx, 1, 1);
+        while (out.put_variable(ctx, 1, true, 1, {{0, stamp{7}}, nullptr, 0}, idle) == status::ok) {
+        }
+    }
+};
+
+TEST(variable_aggregator_test, AChunkThatNobodyCompletesIsNamedAtTheDeadline) {
+    constexpr std::uint32_t chunk_bytes = 64;
+    options o;
+    o.ring_slots = 2;  // of which the chunks that can leave take one
+    machine machine("cpu:2");
+    comm_resources resources(machine, o,
+                             plan_comm(o, std::vector<pe_outline>(2), {chunk_bytes}, [](std::uint32_t bytes) {
+                                 return comm_draft{needs_of<variable_routes>(bytes), std::vector<pe_grid>(2)};
+                             }));
+    const links_ref links = resources.links(0);
+    const lone_environment sender(0, 2, 0.1);
+    run_warp_threads(sender.get(), {1, 1, sender_bytes<variable_routes>(chunk_bytes, 2)},
+                     put_messages_beside_nobody{links, chunk_bytes});
+    ASSERT_TRUE(sender.failed());
+    EXPECT_EQ(sender.fault().code, status::timeout);
+    EXPECT_EQ(sender.fault().what, operation::aggregate);
+    EXPECT_EQ(sender.fault().peer, 1);
+}
+
 TEST(variable_shape_test, CountsGranules) {
     using shape = variable_shape<std::uint64_t, std::uint32_t>;
     EXPECT_EQ(shape::envelope_granules, 1u);

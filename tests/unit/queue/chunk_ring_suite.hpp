@@ -51,6 +51,32 @@ TEST_P(chunk_ring_test, TicketsComeRound) {
 
 LANEWAY_ON_DEVICES(chunk_ring_test, device_lists());
 
+/// Reads a chunk whose flag has come and whose words have not.
+struct read_ahead {
+    static constexpr int cuda_warps = 2;
+    chunk_ring_layout ring;
+    bool at_once;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        chunk_receiver from;
+        static_cast<chunk_ring_layout&>(from) = ring;
+        std::uint64_t message = 0, messages[2];
+        (void)(at_once ? from.load_words(ctx, 3, 2, messages) : from.load_words(ctx, 3, 0, message));
+    }
+};
+
+TEST_P(chunk_ring_test, WordsThatNeverComeAreNamedAtTheDeadline) {
+    for (const bool at_once : {false, true}) {
+        machine machine(lone_device().at(is_checked(GetParam()) ? 1 : 0));
+        const ring_memory ring(machine.device(0), machine.device(0), 4);
+        const std::string told = told_at_deadline(machine, read_ahead{ring.layout, at_once});
+        EXPECT_NE(told.find("deadline passed while waiting for the words of a chunk: ticket 3"), std::string::npos)
+            << told;
+    }
+}
+
 TEST_P(chunk_ring_test, AFullRingMakesTheSenderWaitUntilItsDeadline) {
     machine machine(lone_device().at(is_checked(GetParam()) ? 1 : 0));
     const ring_memory ring(machine.device(0), machine.device(0), 4);

@@ -133,6 +133,29 @@ TEST_P(id_ring_test, PopsInOrderAndNotBeyondTheLimit) {
     EXPECT_EQ(wrong.copy_out()[0], 0u);
 }
 
+/// One lane puts more in than there are places, and nobody takes them out.
+struct overfull_ids {
+    static constexpr int cuda_warps = 2;
+    std::uint32_t* places;
+    std::uint64_t* tail;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        const id_ring_ref ring(places, 4, tail);
+        for (std::uint32_t id = 0; ring.push(ctx, id) == status::ok; ++id) {
+        }
+    }
+};
+
+TEST_P(id_ring_test, APlaceThatNobodyEmptiesIsNamedAtTheDeadline) {
+    machine machine(GetParam());
+    const buffer<std::uint32_t> places(machine.device(0), 4);
+    const buffer<std::uint64_t> tail(machine.device(0), 1);
+    const std::string told = told_at_deadline(machine, overfull_ids{places.data(), tail.data()});
+    EXPECT_NE(told.find("deadline passed while waiting to push into a worklist: place 4"), std::string::npos) << told;
+}
+
 LANEWAY_ON_DEVICES(id_ring_test, lone_device());
 
 }  // namespace laneway::test

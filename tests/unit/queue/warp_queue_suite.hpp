@@ -159,6 +159,41 @@ TEST_P(warp_queue_test, AFullQueueIsWaitedForNoLongerThanTheDeadline) {
     EXPECT_EQ(words.copy_out()[0].ready, 64u);
 }
 
+/// One warp puts a value in, or takes one out, that another has claimed the place of and never comes to.
+struct meet_nobody {
+    static constexpr int cuda_warps = 2;
+    warp_queue_words* words;
+    std::uint64_t* entries;
+    bool takes;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0) return;
+        const warp_queue_ref<std::uint32_t, scope::device> queue(words, entries, 64);
+        std::uint32_t value = 0;
+        if (takes) {
+            (void)queue.pop(ctx, full_warp<Ctx>, 1, value, order::relaxed);
+        } else {
+            (void)queue.push(ctx, full_warp<Ctx>, 1, order::relaxed, [] {});
+        }
+    }
+};
+
+TEST_P(warp_queue_test, AValueThatIsNeverStoredOrTakenIsNamedAtTheDeadline) {
+    for (const bool takes : {true, false}) {
+        machine machine(GetParam());
+        buffer<warp_queue_words> words(machine.device(0), 1);
+        buffer<std::uint64_t> entries(machine.device(0), 64);
+        if (takes) {
+            words.copy_in({warp_queue_words{1, 0, 1, 1}});  // one is said to be there
+        } else {
+            entries.copy_in(std::vector(entries.size(), std::uint64_t{1} << 32));  // all are full, and given back
+        }
+        const std::string told = told_at_deadline(machine, meet_nobody{words.data(), entries.data(), takes});
+        EXPECT_NE(told.find("deadline passed while waiting for a place of a queue: place "), std::string::npos) << told;
+    }
+}
+
 LANEWAY_ON_DEVICES(warp_queue_test, lone_device());
 
 }  // namespace laneway::test

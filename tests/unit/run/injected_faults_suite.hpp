@@ -2,18 +2,11 @@
 // waited for, and a program without the damage works.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include "laneway/runtime.hpp"
-#include "unit/test_devices.hpp"
-#include "unit/thrown.hpp"
+#include "injected_faults_job.hpp"
 
 namespace laneway::test {
 namespace {
 
-struct note {
-    std::uint64_t hops;
-};
 struct pass_note {
     static constexpr bool forwards = true;
     template <class Ctx, class Forward>
@@ -21,21 +14,6 @@ struct pass_note {
         if (n.hops != 0) (void)forward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), note{n.hops - 1});
     }
 };
-struct read_note {
-    template <class Ctx>
-    LANEWAY_FN void operator()(Ctx&, const note&) const {}
-};
-struct enquiry {
-    std::uint64_t value;
-};
-struct reply_to {
-    using answer = std::uint64_t;
-    template <class Ctx>
-    LANEWAY_FN answer operator()(Ctx&, const enquiry& e) const {
-        return e.value + 1;
-    }
-};
-
 // One lane: what all lanes of a GPU send would fill the ring, and one that waits for a slot would be named.
 struct post_next {
     std::uint64_t hops = 0;
@@ -67,41 +45,79 @@ struct add_up {
     }
 };
 
-class injected_faults_test : public testing::TestWithParam<std::string> {
-protected:
-    /// Whose deadline passes: that of host threads is real, also on checked devices.
-    enum class late { lanes, host_threads };
+/// The first lane of the job asks PE 1 for a word, to be there after quiet, or for two that it waits for.
+struct get_from_next {
+    symmetric_ref<std::uint64_t> words;
+    bool waits;
 
-    [[nodiscard]] static options with(injected_fault fault, int pe, late who) {
-        options o;
-        o.devices = GetParam();
-        o.timeout_seconds = is_checked(GetParam()) && who == late::lanes ? 0.02 : 1;
-        o.fault = fault;
-        o.fault_pe = pe;
-        return o;
-    }
-
-    /// `use(runtime)` does not end in time where the PE has the fault, and the error says each of the `parts`; it ends
-    /// well without.
-    template <class Use>
-    static void ends(injected_fault fault, int pe, const std::vector<std::string>& parts, Use&& use,
-                     late who = late::lanes) {
-        {
-            runtime rt(with(fault, pe, who));
-            try {
-                use(rt);
-                ADD_FAILURE() << "it ended as if nothing had happened";
-            } catch (const timeout_error& e) {
-                const std::string what = e.what();
-                for (const auto& part : parts) EXPECT_NE(what.find(part), std::string::npos) << part << ": " << what;
-            }
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (ctx.rank() != 0) return;
+        one_sided remote(ctx, box);
+        std::uint64_t values[2];
+        if (waits) {
+            (void)remote.get(width::lane, values, words[0], 1, 2, path::aggregated);
+        } else if (remote.get_nbi(words[1], words[0], 1, path::aggregated) == status::ok) {
+            (void)remote.quiet();
         }
-        options o = with(injected_fault::none, 0, who);
-        o.timeout_seconds = 60;
-        runtime rt(o);
-        EXPECT_NO_THROW(use(rt));
     }
 };
+/// It sends a signal to PE 1, whose first lane waits for it.
+struct signal_next {
+    symmetric_ref<std::uint64_t> words;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        one_sided remote(ctx, box);
+        if (ctx.rank() == 0) {
+            (void)remote.put_signal(words[0], 1, 7, words[1], 1, signal_op::set, path::aggregated);
+        } else if (ctx.pe() == 1 && ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) == 0) {
+            (void)remote.wait(words[1], compare::greater_equal, 1);
+        }
+    }
+};
+
+/// Whether this is one warp of its block, which in a call of the whole block waits for the others.
+template <class Ctx>
+LANEWAY_FN bool is_one_warp(const Ctx& ctx) {
+    return ctx.warp() == 1;
+}
+struct receive_alone {
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        std::uint64_t word = 0;
+        if (is_one_warp(ctx)) (void)world.recv(ctx, &word, 1, 1, 6, nullptr, width::block);
+    }
+};
+struct trigger_alone {
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        if (!is_one_warp(ctx)) return;
+        for (int i = 0; i < 2; ++i) (void)triggers.trigger_block(ctx, 3);  // waits for the one before
+    }
+};
+constexpr std::uint64_t many_words = 10'000;  ///< more than a chunk has room for
+struct send_alone {
+    symmetric_ref<std::uint64_t> words;
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (!is_one_warp(ctx)) return;
+        for (int i = 0; i < 2; ++i) (void)box.post(ctx, width::block, 1, note{0}, words.local(ctx), many_words);
+    }
+};
+struct take_words {
+    using element = std::uint64_t;
+    static constexpr bool allocates = true;
+    symmetric_ref<std::uint64_t> words;
+    template <class Ctx>
+    LANEWAY_FN symmetric_ptr<element> allocate(Ctx&, const note&, std::uint64_t) const {
+        return words[many_words];
+    }
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, const note&, payload<const element>) const {}
+};
+
+class injected_faults_test : public with_faults {};
 
 TEST_P(injected_faults_test, BarriersNameThemselves) {
     for (const int pe : {0, 1}) {
@@ -133,6 +149,34 @@ TEST_P(injected_faults_test, TheEndOfAllWorkIsNamed) {
     }
 }
 
+TEST_P(injected_faults_test, AWarpThatDoesNotComeToACallOfItsBlockIsWaitedForToTheDeadline) {
+    if (!is_checked(GetParam())) return;  // blocks of CPU devices have one warp
+    const auto told = [](const auto& run) {
+        options o = with(injected_fault::none, 0, late::lanes);
+        o.checked_warps = 4;  // some control, or flush
+        runtime rt(o);
+        return thrown<timeout_error>([&] { run(rt); });
+    };
+    const auto says = [](const std::string& text, const std::string& part) {
+        EXPECT_NE(text.find("deadline passed while " + part), std::string::npos) << part << ": " << text;
+    };
+    says(told([](runtime& rt) {
+             auto world = rt.communicator();
+             rt.run(receive_alone{}, world);
+         }),
+         "waiting for the other warps of the block: meeting 1");
+    says(told([](runtime& rt) {
+             auto tags = rt.triggers({.tags = 4});
+             rt.run(trigger_alone{}, tags);
+         }),
+         "triggering an operation: tag 3");
+    says(told([](runtime& rt) {
+             const auto words = rt.allocate<std::uint64_t>(2 * many_words);
+             rt.run(send_alone{words.ref()}, rt.mailbox<note>(take_words{words.ref()}));
+         }),
+         "allocating memory for a large message on PE 1: room for 10000 elements");
+}
+
 TEST_P(injected_faults_test, AForwardQueueThatNobodyEmptiesIsNamed) {
     ends(injected_fault::stuck_forward, 1, {"waiting for all work to be done", "forward queue of PE 1: "},
          [](runtime& rt) { rt.run(post_next{1}, rt.mailbox<note>(pass_note{})); });
@@ -143,62 +187,19 @@ TEST_P(injected_faults_test, CallsNameThePe) {
          [](runtime& rt) { rt.run(call_next{}, rt.mailbox<enquiry>(reply_to{})); });
 }
 
-TEST_P(injected_faults_test, AnInboxThatNobodyEmptiesIsNamed) {
-    const auto post = [](runtime& rt) {
-        auto session = rt.start(rt.mailbox<note>(read_note{}));
-        for (int i = 0; i < 3; ++i) session.post(1, note{0});
-        session.quiesce();
+TEST_P(injected_faults_test, OneSidedOperationsNameWhatDoesNotCome) {
+    const auto get = [](bool waits) {
+        return [waits](runtime& rt) {
+            const auto words = rt.allocate<std::uint64_t>(2);
+            rt.run(get_from_next{words.ref(), waits}, rt.one_sided());
+        };
     };
-    ends(injected_fault::shut_inbox, 1, {"did not do in time", "inbox of PE 1: 3 of 1024 slots in use"}, post,
-         late::host_threads);
-    const auto call = [](runtime& rt) {
-        auto session = rt.start(rt.mailbox<enquiry>(reply_to{}));
-        EXPECT_EQ(session.call(0, enquiry{4}), 5u);
-    };
-    ends(injected_fault::shut_inbox, 0, {"did not do in time", "inbox of PE 0: 1 of 1024 slots in use"}, call,
-         late::host_threads);
-    const auto fill = [](runtime& rt) {
-        auto session = rt.start(rt.mailbox<note>(read_note{}));
-        for (int i = 0; i < 1100; ++i) session.post(1, note{0});
-    };
-    ends(injected_fault::shut_inbox, 1, {"did not do in time", "inbox of PE 1: 1024 of 1024 slots in use"}, fill,
-         late::host_threads);
-}
-
-TEST_P(injected_faults_test, AMessageThatIsLostIsFoundWhenItsEpochIsDone) {
-    runtime rt(with(injected_fault::losing_inbox, 1, late::host_threads));
-    const auto box = rt.mailbox<note>(read_note{});
-    {
-        auto session = rt.start(box);
-        session.post(0, note{0});
-        EXPECT_NO_THROW(session.quiesce());
-        session.post(0, note{0});
-        session.post(1, note{0});
-        const std::string lost = thrown<device_fault>([&] { session.quiesce(); });
-        EXPECT_EQ(lost,
-                  "audit mismatch in epoch 2: 3 messages of host threads left, 3 taken, 2 served; 0 messages "
-                  "carried between PEs, 0 served");
-        EXPECT_EQ(thrown<device_fault>([&] { session.quiesce(); }), lost);
-        EXPECT_EQ(thrown<device_fault>([&] { session.post(0, note{0}); }), lost);
-        (void)rt.allocate<int>(1);  // the program has left the devices
-        EXPECT_EQ(thrown<device_fault>([&] { session.stop(); }), lost);
-    }
-    auto session = rt.start(box);
-    session.post(0, note{0});
-    EXPECT_NO_THROW(session.quiesce());
-    EXPECT_EQ(session.stop().posted, 1u);
-}
-
-TEST_P(injected_faults_test, AnEpochThatAPeDoesNotTellOfMeetsItsDeadline) {
-    const auto use = [](runtime& rt) {
-        auto session = rt.start(rt.mailbox<note>(read_note{}));
-        session.post(1, note{0});
-        session.quiesce();
-    };
-    for (const int pe : {0, 1}) {
-        ends(injected_fault::mute_termination, pe, {"did not do in time", "1 epochs are open"}, use,
-             late::host_threads);
-    }
+    ends(injected_fault::deaf_server, 1, {"getting from PE 1: the lane's get "}, get(true));
+    ends(injected_fault::deaf_server, 0, {"getting: the lane's get 1"}, get(false));  // the answer is not served
+    ends(injected_fault::deaf_server, 1, {"waiting for a signal on PE 1: value 1"}, [](runtime& rt) {
+        const auto words = rt.allocate<std::uint64_t>(2);
+        rt.run(signal_next{words.ref()}, rt.one_sided());
+    });
 }
 
 LANEWAY_ON_DEVICES(injected_faults_test, device_lists(2));

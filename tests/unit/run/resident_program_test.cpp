@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -25,10 +26,11 @@ void run_idle(const epoch_words& words) {
 
 struct resident {
     /// `run` is what the program does on the devices.
-    explicit resident(std::function<void(const epoch_words&)> run = run_idle, std::vector<host_feed*> feeds = {})
+    explicit resident(std::function<void(const epoch_words&)> run = run_idle, std::vector<host_feed*> feeds = {},
+                      double timeout_seconds = 5)
         : machine("cpu:1") {
         options o;
-        o.timeout_seconds = 5;
+        o.timeout_seconds = timeout_seconds;
         program = std::make_unique<resident_program>(machine, o, std::move(feeds), [this, run] {
             made.wait(false);
             run(program->epochs());
@@ -125,6 +127,72 @@ TEST(resident_program_test, WhoIsAtWorkWhenItLeavesBringsItBackAlsoWhileItIsStop
     visit.reset();
     stops.join();
     EXPECT_FALSE(item.waits) << "it was left before the session was stopped";
+}
+
+/// One that goes on whatever it is told, until `may_leave`.
+struct deaf_program {
+    void operator()(const epoch_words& words) const {
+        may_leave->wait(false);
+        run_idle(words);
+    }
+    void let_go() const {
+        *may_leave = true;
+        may_leave->notify_all();
+    }
+    std::shared_ptr<std::atomic<bool>> may_leave = std::make_shared<std::atomic<bool>>(false);
+};
+
+TEST(resident_program_test, StoppingAProgramThatGoesOnMeetsItsDeadlineAndCanBeTriedAgain) {
+    const deaf_program deaf;
+    resident session(deaf, {}, 0.05);
+    std::thread stops([&] {
+        EXPECT_EQ(test::thrown<timeout_error>([&] { session.program->stop(); }),
+                  "the session's program goes on, though it was told to end, for longer than the deadline of 0.05 s");
+    });
+    session.await_refusal();
+    EXPECT_EQ(test::thrown<timeout_error>([&] { session.program->stop(); }),
+              "another thread stops the session, for longer than the deadline of 0.05 s");
+    stops.join();
+    EXPECT_FALSE(session.program->is_over());
+    EXPECT_THROW(resident_program::visit another(*session.program), usage_error);
+    deaf.let_go();
+    const std::string late = test::thrown<timeout_error>([&] { session.program->stop(); });
+    EXPECT_EQ(late.rfind("the session did not do in time what a host thread waited for", 0), 0u) << late;
+    EXPECT_TRUE(session.program->is_over());
+    EXPECT_EQ(test::thrown<timeout_error>([&] { session.program->stop(); }), late) << "and a third time";
+}
+
+TEST(resident_program_test, WhatAProgramThatGoesOnUsesDoesNotGo) {
+    EXPECT_DEATH({ resident session(deaf_program{}, {}, 0.05); }, "the session's program goes on");
+}
+
+TEST(resident_program_test, WhoUsesTheDevicesForLongIsNotWaitedForPastTheDeadline) {
+    resident session(run_idle, {}, 0.05);
+    std::atomic<bool> uses = false, may_end = false;
+    std::thread other([&] {
+        session.program->while_away([&] {
+            uses = true;
+            uses.notify_all();
+            may_end.wait(false);
+        });
+    });
+    uses.wait(false);
+    const std::string late = "another thread uses the session's devices, for longer than the deadline of 0.05 s";
+    EXPECT_EQ(test::thrown<timeout_error>([&] { session.program->while_away([] {}); }), late);
+    EXPECT_EQ(test::thrown<timeout_error>([&] { session.program->stop(); }), late);
+    may_end = true;
+    may_end.notify_all();
+    other.join();
+    EXPECT_NO_THROW(session.program->stop());
+}
+
+TEST(resident_program_test, AFunctionThatUsesTheDevicesCannotDestroyTheSession) {
+    EXPECT_DEATH(
+        {
+            resident session;
+            session.program->while_away([&] { session.program.reset(); });
+        },
+        "called by a function that uses the session's devices meanwhile");
 }
 
 TEST(resident_program_test, WhoStillWaitsWhenItHasEndedIsTold) {

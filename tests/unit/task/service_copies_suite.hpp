@@ -116,6 +116,27 @@ TEST_P(service_copies_test, ThreadsLoseNoAdditions) {
     EXPECT_EQ(words.copy_out(last), (std::vector<std::uint64_t>{0, 2 * times}));
 }
 
+TEST_P(service_copies_test, AThreadThatChangesAWordForLongIsNotWaitedForPastTheDeadline) {
+    runtime rt(options_of(GetParam(), 0));
+    const auto words = rt.allocate<std::uint64_t>(1);
+    const auto changing = std::make_shared<std::timed_mutex>();
+    service_copies copies(rt.machine(), changing);
+    copies.prepare();
+    copies.open(0.05);
+    std::unique_lock other(*changing);  // this thread stands for it
+    std::string late;
+    std::thread([&] {
+        late = thrown<timeout_error>([&] { copies.update({memory_op::add, words.ref()[0]}, 0, 1); });
+    }).join();
+    EXPECT_EQ(late, "copies of a host thread on " + rt.machine().device(0)->name() +
+                        " have not ended: the deadline is 0.05 s");
+    other.unlock();
+    copies.open(60);
+    copies.update({memory_op::add, words.ref()[0]}, 0, 1);
+    copies.wait_all();
+    EXPECT_EQ(words.copy_out(0)[0], 1u);
+}
+
 TEST_P(service_copies_test, NeighbouringWordsGoInOneCopy) {
     runtime rt(options_of(GetParam(), 0));
     const auto words = rt.allocate<std::uint64_t>(40);

@@ -204,10 +204,7 @@ private:
     /// What came in a slot and is short goes on as if it had come in words: a receive may be into a lane's own memory.
     static LANEWAY_FN void take_words(incoming_message& message) {
         message.form = message_form::in_words;
-        for (std::uint32_t i = 0; i < short_bytes; ++i) {  // unrolled, so that the words stay in registers
-            const auto byte = static_cast<std::uint64_t>(i < message.bytes ? message.payload[i] : std::byte{0});
-            message.words[i / 8] |= byte << i % 8 * 8;
-        }
+        payload_words::load(message.words, message.payload, message.bytes);
     }
 
     /// Copies what each lane names, one after the other, by all lanes; on return the lanes see it.

@@ -31,17 +31,16 @@ public:
     /// `call(width)` is made by a lane, or by a warp, whose lane 0 then has the result; all lanes get it. `meanwhile()`
     /// is for warps that wait, whole.
     template <class Call, class Meanwhile>
-    LANEWAY_FN message_result operator()(Ctx& ctx, width lanes, const wait_site& site, Call&& call,
-                                         Meanwhile&& meanwhile) {
+    LANEWAY_FN message_result operator()(Ctx& ctx, width lanes, Call&& call, Meanwhile&& meanwhile) {
         if (lanes == width::lane) return call(width::lane);
         ctx.sync(full_warp<Ctx>);  // what its lanes have stored comes first
         if (lanes == width::warp) return of_lane_0(ctx, call(width::warp));
-        return as_block(ctx, site, call, meanwhile);
+        return as_block(ctx, call, meanwhile);
     }
 
 private:
     template <class Call, class Meanwhile>
-    LANEWAY_FN message_result as_block(Ctx& ctx, const wait_site& site, Call&& call, Meanwhile&& meanwhile) {
+    LANEWAY_FN message_result as_block(Ctx& ctx, Call&& call, Meanwhile&& meanwhile) {
         const auto warps = static_cast<std::uint32_t>(out_.team().warps);
         const std::uint32_t number = ++calls_;
         go_before(ctx, &state_.come);
@@ -63,7 +62,7 @@ private:
             return result;
         }
         const status waited = wait_together(
-            ctx, full_warp<Ctx>, site,
+            ctx, full_warp<Ctx>, {operation::meet_block, -1, number},
             [&] { return ctx.load(&state_.released, order::acquire, scope::block) == number; }, meanwhile);
         if (waited != status::ok) {
             result.code = waited;

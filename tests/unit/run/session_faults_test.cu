@@ -1,0 +1,1 @@
+#include "session_faults_suite.hpp"  // on GPUs

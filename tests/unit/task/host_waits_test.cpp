@@ -1,0 +1,1 @@
+#include "host_waits_suite.hpp"  // on CPU devices
