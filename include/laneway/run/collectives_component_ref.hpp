@@ -18,13 +18,15 @@ struct help_while_waiting {
 template <class Ctx>
 requires(Ctx::warp_lanes == 1) struct help_while_waiting<Ctx> {
     template <class Out>
-    help_while_waiting(Ctx& ctx, Out& out)
-        : ctx_(ctx), out_(&out), help_([](Ctx& here, void* endpoint) {
-              (void)static_cast<Out*>(endpoint)->help(here, full_warp<Ctx>);  // the wait sees the end itself
-          }) {}
-    void operator()() const { help_(ctx_, out_); }
+    LANEWAY_FN help_while_waiting(Ctx& ctx, Out& out) : ctx_(ctx), out_(&out), help_(help_with<Out>) {}
+    LANEWAY_FN void operator()() const { help_(ctx_, out_); }
 
 private:
+    template <class Out>
+    static LANEWAY_FN void help_with(Ctx& ctx, void* out) {
+        (void)static_cast<Out*>(out)->help(ctx, full_warp<Ctx>);  // the wait sees the end itself
+    }
+
     Ctx& ctx_;
     void* out_;
     void (*help_)(Ctx&, void*);

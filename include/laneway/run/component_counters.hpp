@@ -19,26 +19,26 @@ public:
     using reply = std::conditional_t<Fed, fed_reply, keyed_reply>;
 
     template <class Counters>
-    explicit component_counters(const Counters& counters)
+    LANEWAY_FN explicit component_counters(const Counters& counters)
         : counters_(&counters), look_(look_at<Counters>), apply_(apply_to<Counters>), take_(take_for<Counters>) {
         static_assert(std::is_same_v<decltype(counters.look(std::declval<Ctx&>())), reply>);
     }
 
-    [[nodiscard]] reply look(Ctx& ctx) const { return look_(counters_, ctx); }
-    void apply(Ctx& ctx, std::uint64_t threshold) const { apply_(counters_, ctx, threshold); }
-    void take_from_host(Ctx& ctx, std::uint64_t orders) const { take_(counters_, ctx, orders); }
+    [[nodiscard]] LANEWAY_FN reply look(Ctx& ctx) const { return look_(counters_, ctx); }
+    LANEWAY_FN void apply(Ctx& ctx, std::uint64_t threshold) const { apply_(counters_, ctx, threshold); }
+    LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const { take_(counters_, ctx, orders); }
 
 private:
     template <class Counters>
-    static reply look_at(const void* counters, Ctx& ctx) {
+    static LANEWAY_FN reply look_at(const void* counters, Ctx& ctx) {
         return static_cast<const Counters*>(counters)->look(ctx);
     }
     template <class Counters>
-    static void apply_to(const void* counters, Ctx& ctx, std::uint64_t threshold) {
+    static LANEWAY_FN void apply_to(const void* counters, Ctx& ctx, std::uint64_t threshold) {
         static_cast<const Counters*>(counters)->apply(ctx, threshold);
     }
     template <class Counters>
-    static void take_for(const void* counters, Ctx& ctx, std::uint64_t orders) {
+    static LANEWAY_FN void take_for(const void* counters, Ctx& ctx, std::uint64_t orders) {
         static_cast<const Counters*>(counters)->take_from_host(ctx, orders);
     }
 
