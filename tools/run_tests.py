@@ -1,7 +1,7 @@
 """Runs the checks, the C++ tests and the Python tests of a finished build, and sums them up in one line.
 
 GPU tests run where a GPU is visible. A check whose tool is not installed counts as skipped and says so. Python tests
-run in several processes where pytest-xdist is installed; on a machine with GPUs and many cores, beside the C++ tests.
+run in several processes where pytest-xdist is installed, beside the C++ tests; but with GPUs and few cores after them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TREE = ROOT / "build" / "tree"
 MAX_WORKERS = 8
 """Processes of Python tests: more would wait for the longest tests."""
 CORES_FOR_BOTH = 16
-"""So many, and C++ and Python tests run at the same time where there are GPUs, whose tests leave cores idle."""
+"""So many, and C++ and Python tests run at the same time where there are GPUs as well."""
 
 
 @dataclass
@@ -165,23 +165,33 @@ def pytest_command(report: Path, workers: int) -> list[str]:
     return [*command, "-n", str(workers), "--dist", "worksteal"] if workers > 1 else command
 
 
-def python_workers() -> int:
-    """Processes that the Python tests run in."""
+def are_together(gpus: bool) -> bool:
+    """Whether C++ and Python tests run at the same time: not where GPU tests, with host threads for each device, take
+    all cores."""
+    return not gpus or cores() >= CORES_FOR_BOTH
+
+
+def processes(gpus: bool) -> tuple[int, int]:
+    """C++ tests at once, and processes of Python tests. Without GPUs more than there are cores, as many tests wait for
+    a deadline or another process."""
+    many = cores() + cores() // 2
+    workers = min(many if gpus else cores(), MAX_WORKERS)
     if importlib.util.find_spec("xdist") is None:
         print("pytest-xdist is not installed in .venv: Python tests run one after another")
-        return 1
-    return min(cores() + cores() // 2, MAX_WORKERS)
+        workers = 1
+    if not gpus:
+        return many, workers
+    return cores() - workers if are_together(gpus) else cores(), workers
 
 
 def run_suites(gpus: bool) -> Count:
-    """C++ and Python tests: at the same time where GPUs make the first wait, else one after the other. More at once
-    than there are cores, as many wait for a deadline or another process."""
+    """C++ and Python tests, which have runners of their own."""
     ctest, pytest = TREE / "ctest.xml", TREE / "pytest.xml"
-    workers = python_workers()
-    if gpus and cores() >= CORES_FOR_BOTH:
+    jobs, workers = processes(gpus)
+    if are_together(gpus):
         python = Suite("Python tests", pytest_command(pytest, workers), pytest, TREE / "pytest.log")
-        return Suite("C++ tests", ctest_command(ctest, cores() - workers, gpus), ctest).finish() + python.finish()
-    count = Suite("C++ tests", ctest_command(ctest, cores() * (1 if gpus else 2), gpus), ctest).finish()
+        return Suite("C++ tests", ctest_command(ctest, jobs, gpus), ctest).finish() + python.finish()
+    count = Suite("C++ tests", ctest_command(ctest, jobs, gpus), ctest).finish()
     return count + Suite("Python tests", pytest_command(pytest, workers), pytest).finish()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
@@ -39,6 +40,7 @@ def run() -> NoReturn:
     """Do what the arguments of this process say, and end it."""
     prepare_streams()
     warnings.showwarning = _tell_warning
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns that its list of fonts takes long or is not kept
     try:
         code = app(standalone_mode=False)
         signals.point_of_no_return()

@@ -78,6 +78,14 @@ def alone(what: str) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def fonts() -> None:
+    """matplotlib's list of fonts, which the first process that draws makes, in seconds, and keeps: for tests whose
+    commands could not keep it."""
+    with alone("matplotlib's fonts"):
+        subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], check=True, timeout=240)
+
+
 @pytest.fixture(autouse=True)
 def one_at_a_time_on_gpus(request: pytest.FixtureRequest) -> Iterator[None]:
     """Tests on GPUs run one after another: processes would only take turns there."""

@@ -131,6 +131,7 @@ def small_disk() -> None:
         (["generate", "blobs", 300, 3, 3, "--output"], "b.csv"),
     ],
 )
+@pytest.mark.usefixtures("fonts")
 def test_a_full_disk(tmp_path: Path, words: list[object], output: str) -> None:
     (tmp_path / "small.gr").write_text(SMALL)
     (tmp_path / "reads.fa").write_text(">x\n" + "".join("ACGT"[i % 4] * i + "N" for i in range(1, 60)) + "\n")
@@ -145,6 +146,18 @@ def test_a_full_disk(tmp_path: Path, words: list[object], output: str) -> None:
     assert done.stderr.count("\n") == 1 and f"{output}" in done.stderr and "cannot be written" in done.stderr
     made = [name for name in names(tmp_path) if name not in before]
     assert made == []
+
+
+def test_who_draws_for_the_first_time_on_a_full_disk(small: Path, tmp_path: Path) -> None:
+    """The list of fonts that matplotlib makes then cannot be kept either, which is no line beside ours."""
+    line = [str(COMMAND), "sssp", str(small), "--source", "1", "--devices", "cpu:1", "--plot", "r.svg"]
+    home = {**os.environ, "HOME": str(tmp_path), "MPLCONFIGDIR": str(tmp_path / "drawing")}
+    done = subprocess.run(
+        line, cwd=tmp_path, env=home, preexec_fn=small_disk, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert done.stderr == "laneway: r.svg: cannot be written: file too large\n"
+    assert names(tmp_path) == ["drawing", "small.gr"]
 
 
 def test_a_full_disk_keeps_no_graph_but_the_run_goes_on(tmp_path: Path) -> None:

@@ -139,24 +139,37 @@ def test_a_build_that_fails_says_where(tmp_path: Path) -> None:
     assert "[1/9]" not in told
 
 
-def test_python_tests_run_in_some_processes(
+@pytest.mark.parametrize(
+    ("gpus", "cores", "jobs", "workers"),
+    [(False, 1, 1, 1), (False, 2, 3, 2), (False, 64, 96, 8), (True, 2, 2, 3), (True, 15, 15, 8), (True, 64, 56, 8)],
+)
+def test_tests_run_in_some_processes(
+    monkeypatch: pytest.MonkeyPatch, gpus: bool, cores: int, jobs: int, workers: int
+) -> None:
+    monkeypatch.setattr(run_tests, "cores", lambda: cores)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    assert run_tests.processes(gpus) == (jobs, workers)
+
+
+def test_python_tests_run_in_one_process_without_xdist(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    for cores, workers in ((1, 1), (2, 3), (64, 8)):
-        monkeypatch.setattr(run_tests, "cores", lambda cores=cores: cores)
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
-        assert run_tests.python_workers() == workers
     assert run_tests.pytest_command(tmp_path, 2)[-4:] == ["-n", "2", "--dist", "worksteal"]
     assert "-n" not in run_tests.pytest_command(tmp_path, 1)
     assert capsys.readouterr().out == ""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert run_tests.python_workers() == 1
+    assert run_tests.processes(gpus=False)[1] == 1
     assert "pytest-xdist is not installed" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("beside", [True, False])
-def test_runners_are_at_work_together_where_gpus_leave_cores_idle(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, beside: bool
+@pytest.mark.parametrize(("gpus", "cores", "beside"), [(False, 2, True), (True, 16, True), (True, 15, False)])
+def test_runners_are_at_work_together_unless_gpu_tests_take_all_cores(
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    gpus: bool,
+    cores: int,
+    beside: bool,
 ) -> None:
     junit = (
         '<testsuite tests="3" failures="1" errors="0" skipped="1"><testcase classname="group" name="good"/>'
@@ -170,10 +183,10 @@ def test_runners_are_at_work_together_where_gpus_leave_cores_idle(
 
     os.mkfifo(tmp_path / "fifo")  # each end waits for the other
     monkeypatch.setattr(run_tests, "TREE", tmp_path)
-    monkeypatch.setattr(run_tests, "cores", lambda: 16 if beside else 15)
+    monkeypatch.setattr(run_tests, "cores", lambda: cores)
     for runner in ("ctest_command", "pytest_command"):
         monkeypatch.setattr(run_tests, runner, command)
-    count = run_tests.run_suites(gpus=True)
+    count = run_tests.run_suites(gpus)
     assert str(count) == "2 passed, 2 failed, 2 skipped"
     assert count.failures == ("group: bad", "group: bad")
     lines = capfd.readouterr().out.splitlines()

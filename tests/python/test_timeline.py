@@ -280,7 +280,8 @@ def test_damaged_timelines_are_refused_or_drawn(recorded: Path) -> None:
     refused = 0
     for round_ in range(300):
         trace = json.loads(whole)
-        trace["traceEvents"] = draw.sample(trace["traceEvents"], min(20, len(trace["traceEvents"])))
+        kinds = {kind: [each for each in trace["traceEvents"] if (each["ph"] == "M") == kind] for kind in (True, False)}
+        trace["traceEvents"] = kinds[True] + draw.sample(kinds[False], min(20, len(kinds[False])))
         here: Any = trace
         while True:
             keys = list(here) if isinstance(here, dict) else list(range(len(here)))

@@ -60,7 +60,7 @@ std::string log_of(nvrtcProgram program) {
 TEST(nvrtc_test, DeviceHeadersCompileWithoutAHost) {
     nvrtcProgram program = nullptr;
     ASSERT_EQ(nvrtcCreateProgram(&program, source, "user_code.cu", 0, nullptr, nullptr), NVRTC_SUCCESS);
-    std::vector<std::string> options{"-std=c++20", "-arch=sm_90", "-default-device"};
+    std::vector<std::string> options{"-std=c++20", "-arch=compute_90", "-default-device"};
     std::istringstream folders(LANEWAY_INCLUDE_FOLDERS);
     for (std::string folder; std::getline(folders, folder, ':');) options.push_back("-I" + folder);
     std::vector<const char*> arguments;
