@@ -141,7 +141,8 @@ public:
                     [&] { some_open(batches, [&] { return pool.template submit_many<add_descriptor>(given); }); });
             }
             for (auto& one : all) one.join();
-            if (pool.template submit_many<add_descriptor>(given).get().back() != 36) {
+            const auto last = pool.template submit_many<add_descriptor>(given);
+            if (last.get().back() != 36) {
                 throw device_fault("a batch of descriptors has a wrong result");
             }
         });

@@ -19,7 +19,7 @@ import numpy as np
 
 from laneway._core import TaskStatistics
 from laneway.body_library import content_at
-from laneway.errors import Error, SystemError, TaskError, TaskWorkerDied, UsageError
+from laneway.errors import Error, PoolClosedError, SystemError, TaskError, TaskWorkerDied, UsageError
 from laneway.pool_worker import PoolJob, TaskOrder
 from laneway.task_future import after_failure
 from laneway.task_kinds import is_body
@@ -27,6 +27,8 @@ from laneway.worker_process import WorkerProcess
 
 TRIES = 2
 """A task that was unfinished at the end of so many processes has failed."""
+STARTS = 2
+"""Processes that are started in the place of one, where they end before their devices are open."""
 SENT_TOGETHER = 512
 CANCEL_SECONDS = 2.0
 """That the end of a pool waits for all tasks to be cancelled, by a process that may be stuck."""
@@ -255,7 +257,7 @@ class IsolatedCore:
         try:
             with self._lock:
                 if self._is_closed:
-                    raise UsageError("the pool takes no more tasks")
+                    raise PoolClosedError(self._reason() if self._failure else "the pool takes no more tasks")
                 for number in record.order.after:
                     if number not in self._records and number not in self._told:
                         return False
@@ -389,7 +391,7 @@ class IsolatedCore:
             if process is not None:
                 process.process.kill()
             self._on_over(SystemError(f"the pool's worker process cannot be replaced: {error!r}"))
-            self._end_all(f"the pool has ended: {self._failure}")
+            self._end_all(self._reason())
         with self._lock:
             self._over.set()
             self._process = None
@@ -517,14 +519,10 @@ class IsolatedCore:
             if not self._is_ending:
                 self._sort_out(process, how)
         if self._is_ending:
-            self._end_all(
-                f"the pool has ended: {self._failure}"
-                if self._failure
-                else "the pool was ended before the task was done"
-            )
+            self._end_all(self._reason() if self._failure else "the pool was ended before the task was done")
             return None
         try:
-            made = WorkerProcess(self._job, self._look)
+            made = self._started()
         except Error as error:
             self._on_over(TaskWorkerDied(f"{how}, and no other can be started: {error}"))
             self._end_all(str(self._failure))
@@ -536,6 +534,15 @@ class IsolatedCore:
             self._process = made
             self._changed.notify_all()
         return made
+
+    def _started(self) -> WorkerProcess:
+        """Another process. Who kills one after the other may meet one that has not opened its devices yet."""
+        for _ in range(STARTS - 1):
+            with suppress(TaskWorkerDied):
+                return WorkerProcess(self._job, self._look)
+            if self._is_ending:
+                break
+        return WorkerProcess(self._job, self._look)
 
     def _last_words(self, process: WorkerProcess) -> str:
         """How it has ended, after what it had sent until then."""
@@ -562,6 +569,9 @@ class IsolatedCore:
             else:
                 record.process = None
                 self._orders.put(record)
+
+    def _reason(self) -> str:
+        return f"the pool has ended: {self._failure}"
 
     def _end_all(self, why: str) -> None:
         with self._lock:

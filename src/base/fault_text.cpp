@@ -105,6 +105,7 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
             return counted(record.number, "byte") + " from row to row, and a row has " + std::to_string(record.limit);
         case status::bad_threshold: return number_of(record) + ", threshold " + std::to_string(record.limit);
         case status::too_many_triggers: return number_of(record) + ", " + triggers_of(record);
+        case status::freed_twice: return number_of(record) + ", level " + std::to_string(record.limit);
         case status::too_deep: return number_of(record) + " has " + counted(record.limit, "level");
         case status::too_many_at_once: return number_of(record) + " gives " + std::to_string(record.limit);
         case status::timeout:

@@ -81,6 +81,7 @@ task_rings_ref task_rings::ref() const {
     made.news = reinterpret_cast<std::uint64_t*>(news_.get());
     made.outcomes = outcomes_.get();
     made.has_failed = reinterpret_cast<std::uint32_t*>(&host_word(failed_word));
+    made.life = &host_word(life_word);
     made.slots = slots_.data();
     made.free_for = free_for_.data();
     made.words = ring_words_.data();
@@ -152,6 +153,11 @@ void task_rings::take_news(std::vector<task_news>& news) {
 
 bool task_rings::has_failed() const {
     return std::atomic_ref(host_word(failed_word)).load(std::memory_order_relaxed) != 0;
+}
+
+std::uint64_t task_rings::life() const {
+    // Partner: the store in show_life.
+    return std::atomic_ref(host_word(life_word)).load(std::memory_order_relaxed);
 }
 
 std::uint64_t task_rings::filled() const { return std::atomic_ref(host_word(filled_word)).load(); }

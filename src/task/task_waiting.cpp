@@ -163,24 +163,31 @@ task_statistics task_queue::statistics() {
     return all;
 }
 
+/// Changes whenever a device has been done with a task.
+std::uint64_t task_queue::signs_of_life() const {
+    std::uint64_t all = heard_entries_;
+    for (const auto& pe : pes_) all += pe->rings.life();
+    return all;
+}
+
 /// Works until it is so, or the session has ended. The deadline is that of the session, from the last time on that a
-/// device was done with something, or was given nothing for hold_back's sake.
+/// device was done with a task, or was given nothing for hold_back's sake.
 void task_queue::work_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until) {
     if (until()) return;
     refuse_without_session();
     const std::uint64_t session = session_;
     auto waiting = program_->waiting();
-    std::uint64_t seen = heard_entries_;
+    std::uint64_t seen = signs_of_life();
     auto renewed = clock::now();
     for (;;) {
         progress();
         if (until()) return;
         // Not each time: one that has waited for a while looks less often, and leaves the core to others.
-        const bool gets_on = heard_entries_ != seen || holder_ != std::thread::id{};
-        if (gets_on && clock::now() - renewed > renewed_after) {
-            seen = heard_entries_;
-            renewed = clock::now();
-            waiting = program_->waiting();
+        if (const auto now = clock::now(); now - renewed > renewed_after) {
+            const std::uint64_t signs = signs_of_life();
+            if (signs != seen || holder_ != std::thread::id{}) waiting = program_->waiting();
+            seen = signs;
+            renewed = now;
         }
         wait_outside(lock, waiting);
         if (until()) return;

@@ -213,6 +213,39 @@ def test_a_process_that_cannot_be_replaced(square: lw.TaskBody, monkeypatch: pyt
         lw.TaskPool("cpu:1", isolate=True)
 
 
+def test_a_process_that_is_killed_as_it_starts(
+    square: lw.TaskBody, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    start = tmp_path / "python"
+    start.write_text(
+        f'#!/bin/sh\nif mkdir "{tmp_path}/first" 2> /dev/null; then kill -9 $$; fi\nexec "{sys.executable}" "$@"\n'
+    )
+    start.chmod(0o755)
+    with lw.TaskPool("cpu:1", isolate=True) as pool:
+        monkeypatch.setattr(sys, "executable", str(start))
+        kill(pool)
+        assert pool.submit(square, 3).result(60) == 9
+    assert (tmp_path / "first").exists()
+
+
+def test_a_pool_that_has_ended_says_why(square: lw.TaskBody, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = lw.TaskPool("cpu:1", isolate=True)
+    core: Any = pool._keeper.core
+    told: list[BaseException] = []
+
+    def submit_before_the_keeper_knows(*_: object) -> None:
+        with pytest.raises(lw.PoolClosedError, match=r"the pool has ended: .* no other can be started") as refused:
+            pool.submit(square, 1)
+        told.append(refused.value)
+
+    end_all = core._end_all
+    monkeypatch.setattr(core, "_end_all", lambda why: (submit_before_the_keeper_knows(), end_all(why)))
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    kill(pool)
+    wait_for(lambda: told)
+    pool.shutdown()
+
+
 def test_what_cannot_be_heard_ends_the_pool(square: lw.TaskBody, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = lw.TaskPool("cpu:1", isolate=True)
     core: Any = pool._keeper.core

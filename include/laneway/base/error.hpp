@@ -5,13 +5,16 @@
 #include <stdexcept>
 #include <string>
 
+#include "laneway/base/one_line.hpp"
+
 namespace laneway {
 
-/// Base of all exceptions of the library; `where()` names the throwing place, for logs and bug reports.
+/// Base of all exceptions of the library. `what()` is one line, whatever others wrote into it; `where()` names the
+/// throwing place, for logs and bug reports.
 class error : public std::runtime_error {
 public:
     explicit error(const std::string& what, std::source_location where = std::source_location::current())
-        : std::runtime_error(what), where_(where) {}
+        : std::runtime_error(one_line(what, ' ')), where_(where) {}
 
     [[nodiscard]] const std::source_location& where() const noexcept { return where_; }
 

@@ -140,7 +140,7 @@ struct item_queues_ref {
         const std::uint64_t before = std::uint64_t{rings} * (near_width + far_width);
         const std::uint64_t words = std::uint64_t{rings} * (channel_queue_ref::done_words(near_width) +
                                                             channel_queue_ref::done_words(far_width));
-        return {&pe->reserve.channel, reserve_data, control + before, done + words, reserve_width, entry_bytes, 0};
+        return {&pe->reserve.channel, reserve_data, control + before, done + words, reserve_width, entry_bytes, 0, 0};
     }
     [[nodiscard]] LANEWAY_FN std::uint64_t places() const {
         return std::uint64_t{rings} * (near_width + far_width) + reserve_width;
@@ -188,7 +188,7 @@ private:
         const std::uint64_t places = std::uint64_t{before} * near_width + std::uint64_t{ring} * width;
         const std::uint64_t bits = std::uint64_t{before} * channel_queue_ref::done_words(near_width) +
                                    std::uint64_t{ring} * channel_queue_ref::done_words(width);
-        return {&words.channel, of + places * entry_bytes, control + places, done + bits, width, entry_bytes, ring};
+        return {&words.channel, of + places * entry_bytes, control + places, done + bits, width, entry_bytes, ring, 0};
     }
 
     /// The blocks get what is put in turn, a warp's lanes together: so one atomic serves them, and all have work.

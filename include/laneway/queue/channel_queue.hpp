@@ -32,13 +32,13 @@ public:
     [[nodiscard]] static constexpr std::uint32_t done_words(std::uint32_t width) { return (width + 31) / 32; }
 
     /// `width`: elements, a power of two; `data`: for so many of `element_bytes`; `control`: as many words, `done`:
-    /// done_words(width), all zeroed before use. `number`: of the channel, for faults.
-    /// `created`: null, or a word that also counts entries, for several queues together.
+    /// done_words(width), all zeroed before use. `number`, `level`: of the
+    /// channel, for faults. `created`: null, or a word that also counts entries, for several queues together.
     LANEWAY_FN channel_queue_ref(channel_words* words, std::byte* data, std::uint32_t* control, std::uint32_t* done,
                                  std::uint32_t width, std::uint32_t element_bytes, std::uint32_t number,
-                                 std::uint64_t* created = nullptr)
+                                 std::uint32_t level, std::uint64_t* created = nullptr)
         : words_(words), data_(data), control_(control), done_(done), width_(width), element_bytes_(element_bytes),
-          number_(number), created_(created) {}
+          number_(number), level_(level), created_(created) {}
 
     [[nodiscard]] LANEWAY_FN std::uint32_t width() const { return width_; }
 
@@ -165,7 +165,7 @@ public:
         before = ctx.shuffle(same, before, Ctx::first_lane(same));
         const bool was_odd = (before >> index % 32 & 1) != 0;
         if (differ && was_odd == ((place & odd_lap) != 0)) return status::ok;
-        return fail(ctx, status::freed_twice, operation::consume, -1, number_);
+        return fail(ctx, status::freed_twice, operation::consume, -1, number_, level_);
     }
 
     /// Whether all elements before a dispatched one are done, so that its own end is what makes space. Any lane.
@@ -264,6 +264,7 @@ private:
     std::uint32_t width_;
     std::uint32_t element_bytes_;
     std::uint32_t number_;
+    std::uint32_t level_;
     std::uint64_t* created_;
 };
 

@@ -102,19 +102,19 @@ public:
     template <class T>
     host_message isend(int rank, const T* data, std::uint64_t count, std::int64_t destination, std::int64_t tag) {
         static_assert(trivially_copyable<T>);
-        return {memory_->host(), {rank, request_kind::send, destination, tag, count * sizeof(T), data}, nullptr};
+        return {memory_->host(), {rank, request_kind::send, destination, tag, bytes_of<T>(count), data}, nullptr};
     }
     /// The same; it is over when a receive has got the message, however short it is.
     template <class T>
     host_message issend(int rank, const T* data, std::uint64_t count, std::int64_t destination, std::int64_t tag) {
         static_assert(trivially_copyable<T>);
-        return {memory_->host(), {rank, request_kind::send, destination, tag, count * sizeof(T), data, true}, nullptr};
+        return {memory_->host(), {rank, request_kind::send, destination, tag, bytes_of<T>(count), data, true}, nullptr};
     }
     /// Receives `count` elements at most, which are there when the operation has been waited for.
     template <class T>
     host_message irecv(int rank, T* data, std::uint64_t count, std::int64_t source, std::int64_t tag) {
         static_assert(trivially_copyable<T>);
-        return {memory_->host(), {rank, request_kind::receive, source, tag, count * sizeof(T)}, data};
+        return {memory_->host(), {rank, request_kind::receive, source, tag, bytes_of<T>(count)}, data};
     }
     template <class T>
     void send(int rank, const T* data, std::uint64_t count, std::int64_t destination, std::int64_t tag) {

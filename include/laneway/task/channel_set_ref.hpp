@@ -104,6 +104,7 @@ struct channel_set_ref {
                 layout.width,
                 layout.element_bytes,
                 number,
+                level,
                 created + shard * words_a_shard};
     }
     /// The same by the queue's number in the PE.

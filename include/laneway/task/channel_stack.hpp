@@ -122,7 +122,7 @@ public:
     LANEWAY_FN void free(Ctx& ctx, std::uint32_t position) const {
         std::uint32_t& at = tag(position);
         if ((at & stack_tag::states) != 0) {
-            (void)fail(ctx, status::freed_twice, operation::consume, -1, stack_tag::channel(at));
+            (void)fail(ctx, status::freed_twice, operation::consume, -1, stack_tag::channel(at), stack_tag::level(at));
         }
         at |= stack_tag::freed;
     }

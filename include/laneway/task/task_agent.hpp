@@ -42,6 +42,7 @@ public:
         bool worked = false;
         for (int i = 0; i < at_once && run_one(ctx); ++i) {
             worked = true;
+            if (at_once > 1) get_on(ctx);
             if (at_once > 1 && ends(ctx)) break;
         }
         if (ctx.lane() == 0 && (!worked || runner_.done() >= max_done)) complete(ctx);
@@ -67,8 +68,14 @@ private:
     }
     /// Counts what this warp has done as completed, for all at once: thousands of warps add to one word. Lane 0.
     LANEWAY_FN void complete(Ctx& ctx) {
-        if (runner_.done() != 0) out_.complete(ctx, runner_.done());
+        if (runner_.done() == 0) return;
+        out_.complete(ctx, runner_.done());
         runner_.forget_done();
+        get_on(ctx);
+    }
+    /// Tells the host of spawned tasks, of which it hears nothing until all that hang together are done. Lane 0.
+    LANEWAY_FN void get_on([[maybe_unused]] Ctx& ctx) {
+        if constexpr (any_nodes) shown_ns_ = show_life(ctx, pool_.rings, shown_ns_);
     }
 
     /// Takes a task that was spawned or submitted by a lane, or one from the host. The whole warp.
@@ -159,6 +166,7 @@ private:
     task_runner<Ctx, Types...> runner_;
     task_source kept_;      ///< taken, and not begun: another warp of the block led
     bool is_idle_ = false;  ///< counted among the idle warps of the block
+    std::uint64_t shown_ns_ = 0;
 };
 
 }  // namespace laneway

@@ -17,8 +17,9 @@ public:
     task_handle(std::shared_ptr<task_queue> queue, task_id id) : queue_(std::move(queue)), id_(id) {}
     task_handle(task_handle&& other) noexcept : queue_(std::move(other.queue_)), id_(other.id_) {}
     task_handle& operator=(task_handle&& other) noexcept {
-        std::swap(queue_, other.queue_);
-        std::swap(id_, other.id_);
+        task_handle taken(std::move(other));  // and lets its own task go
+        std::swap(queue_, taken.queue_);
+        std::swap(id_, taken.id_);
         return *this;
     }
     ~task_handle() {
@@ -69,12 +70,15 @@ public:
     [[nodiscard]] std::uint32_t count() const { return count_; }
     /// Results in the order of the arguments, in the pool's memory for as long as this future exists. Waits, and
     /// throws as wait() does if any task has failed.
-    [[nodiscard]] std::span<const Result> get() const requires(!std::is_void_v<Result>) {
+    [[nodiscard]] std::span<const Result> get() const& requires(!std::is_void_v<Result>) {
         return {reinterpret_cast<const Result*>(queue().wait(id())), count_};
     }
     /// Status of each task; see task_status. Waits, and throws nothing where tasks have failed; but as wait() where
     /// some have not run.
-    [[nodiscard]] std::span<const std::uint32_t> statuses() const { return {queue().statuses(id()), count_}; }
+    [[nodiscard]] std::span<const std::uint32_t> statuses() const& { return {queue().statuses(id()), count_}; }
+    // Of a future that is about to go they would name memory that is not theirs any more.
+    std::span<const Result> get() const&& requires(!std::is_void_v<Result>) = delete;
+    std::span<const std::uint32_t> statuses() const&& = delete;
 
 private:
     std::uint32_t count_ = 0;

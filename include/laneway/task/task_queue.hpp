@@ -216,6 +216,7 @@ private:
     task_id enqueue(task_id id, const task_request& request);
     // What follows is called with the mutex.
     void work_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until);
+    [[nodiscard]] std::uint64_t signs_of_life() const;
     void wait_outside(std::unique_lock<std::mutex>& lock, const while_waiting& waiting);
     void progress();
     void progress_by_submitter();

@@ -64,6 +64,9 @@ public:
     /// Whether any task of the PE has ever had a status that is not 0.
     [[nodiscard]] bool has_failed() const;
 
+    /// Changes while tasks of the PE get done, also before their entry is: those of long ranges, and spawned ones.
+    [[nodiscard]] std::uint64_t life() const;
+
     /// Entries that have been published.
     [[nodiscard]] std::uint64_t filled() const;
     /// Whether one of them waits that no lane has taken, for a time when no program takes any.
@@ -76,7 +79,7 @@ private:
     [[nodiscard]] std::uint64_t& host_word(std::size_t number) const {
         return *reinterpret_cast<std::uint64_t*>(words_.get() + number * destructive_bytes);
     }
-    static constexpr std::size_t filled_word = 0, taken_word = 1, failed_word = 2, n_host_words = 3;
+    static constexpr std::size_t filled_word = 0, taken_word = 1, failed_word = 2, life_word = 3, n_host_words = 4;
 
     std::uint32_t n_shards_;
     ring_size ring_;

@@ -62,6 +62,7 @@ struct task_rings_ref {
     std::uint64_t* news = nullptr;           ///< host-visible: tagged words, of all shards
     std::byte* outcomes = nullptr;           ///< host-visible
     std::uint32_t* has_failed = nullptr;     ///< host-visible: whether a task has a status that is not 0
+    std::uint64_t* life = nullptr;           ///< host-visible: changes while tasks get done, see show_life
     std::byte* slots = nullptr;              ///< PE memory: copies of entries
     std::uint32_t* free_for = nullptr;       ///< PE memory: of each slot the next entry that may be stored there
     task_ring_words* words = nullptr;        ///< PE memory

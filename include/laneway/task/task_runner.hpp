@@ -5,6 +5,7 @@
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/user_code.hpp"
 #include "laneway/task/task_failures.hpp"
+#include "laneway/task/task_pace.hpp"
 #include "laneway/task/task_portion.hpp"
 #include "laneway/task/task_stage.hpp"
 #include "laneway/task/task_worker.hpp"
@@ -174,7 +175,7 @@ private:
             run_tasks(ctx, body, piece, same, count, origin, team);
         }
         if (!is_first(ctx, team)) return;
-        const std::uint64_t each = (ctx.now_ns() - start) / count + 1;
+        const std::uint64_t each = (show_life(ctx, pool_.rings, start) - start) / count + 1;
         const auto told =
             static_cast<std::uint32_t>(each < task_news::max_nanoseconds ? each : task_news::max_nanoseconds);
         ctx.store(&shared_->portion.task_ns, told, order::relaxed, scope::block);
@@ -189,8 +190,9 @@ private:
         using arguments = typename Type::arguments;
         constexpr std::size_t result_bytes = result_bytes_of<typename Type::result>;
         constexpr std::uint32_t staged = task_stage::tasks<Ctx, Type>();
+        task_pace<Ctx> pace(ctx, pool_.rings);
         std::uint32_t i = 0;
-        for (; i < count && (i % 16 != 15 || !ends(ctx)); ++i, ++origin.index) {
+        for (; i < count && !pace.ends(ctx, i); ++i, ++origin.index) {
             const std::byte* from = piece.arguments + (same ? 0 : i) * sizeof(arguments);
             origin.status = piece.statuses + i;
             origin.result = piece.results + i * result_bytes;
@@ -222,9 +224,10 @@ private:
                               const task_origin& first) {
         using arguments = typename Type::arguments;
         constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
+        task_pace<Ctx> pace(ctx, pool_.rings);
         std::uint32_t turn = 0;
         for (std::uint32_t i = static_cast<std::uint32_t>(ctx.lane()); turn * lanes < count; ++turn, i += lanes) {
-            if (turn % 16 == 15 && ends(ctx)) return;
+            if (pace.ends(ctx, turn)) return;
             if (i < count) {
                 task_origin origin = first;
                 origin.index += i;

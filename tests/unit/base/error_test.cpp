@@ -25,6 +25,11 @@ TYPED_TEST(error_test, CarriesTextAndTheThrowingPlace) {
     FAIL() << "not caught as laneway::error";
 }
 
+TYPED_TEST(error_test, IsOneLine) {
+    const TypeParam thrown("devices: \"a\nb\"\r\n\tand more");
+    EXPECT_STREQ(thrown.what(), "devices: \"a b\"   and more");
+}
+
 TEST(error_kinds_test, KindsAreTold) {
     EXPECT_THROW(throw usage_error("x"), std::runtime_error);
     try {

@@ -14,7 +14,7 @@ struct channel_queue_memory {
         : width(n), words(owner, 1), data(owner, n), control(owner, n), done(owner, channel_queue_ref::done_words(n)) {}
 
     [[nodiscard]] channel_queue_ref ref() const {
-        return {words.data(), reinterpret_cast<std::byte*>(data.data()), control.data(), done.data(), width, 8, 7};
+        return {words.data(), reinterpret_cast<std::byte*>(data.data()), control.data(), done.data(), width, 8, 7, 3};
     }
 
     std::uint32_t width;
@@ -224,8 +224,9 @@ TEST_P(channel_queue_test, AnElementThatIsFreedTwiceIsFound) {
             });
             FAIL() << "width " << width;
         } catch (const device_fault& e) {
-            EXPECT_NE(std::string(e.what()).find("freed twice while freeing an element of a channel: channel 7"),
-                      std::string::npos)
+            EXPECT_NE(
+                std::string(e.what()).find("freed twice while freeing an element of a channel: channel 7, level 3"),
+                std::string::npos)
                 << e.what();
         }
     }

@@ -21,7 +21,7 @@ TEST(channel_queue_threads_test, WarpsOfThreadsExchangeElements) {
         const std::uint32_t elements = each * 2 * 2;
         std::vector<std::uint32_t> consumed(elements);
         const channel_queue_ref queue(&words, reinterpret_cast<std::byte*>(data.data()), control.data(), done.data(),
-                                      width, 8, 0);
+                                      width, 8, 0, 0);
         run_warp_threads(
             alone.get(), shape,
             exchange_program{queue, consumed.data(), totals.data(), &totals[1], each, std::min(3u, width), elements});
@@ -53,7 +53,7 @@ TEST(channel_queue_threads_test, SumsThatWrapAroundGetNoSpace) {
     channel_words words{};
     const lone_environment alone(0, 1, 30);
     std::uint32_t served = 0;
-    const channel_queue_ref queue(&words, nullptr, nullptr, static_cast<std::uint32_t*>(done.get()), width, 8, 0);
+    const channel_queue_ref queue(&words, nullptr, nullptr, static_cast<std::uint32_t*>(done.get()), width, 8, 0, 0);
     run_warp_threads(alone.get(), {1, 1, 64}, greedy_program{queue, &served});
     EXPECT_EQ(served, 1u);
     EXPECT_EQ(words.reserved, width - 1);

@@ -94,6 +94,9 @@ TEST_P(communicator_misuse, RanksAndTagsThatCannotBe) {
                          "no such tag while probing for a message: tag -3, where");
     expect<device_fault>(one_call{kind::send, 0, 0, 5, 1020}, "element 8192, where there are 0 to 8191");
     expect<device_fault>(one_call{kind::receive, 0, 0, 1025}, "element 8192, where there are 0 to 8191");
+    constexpr auto wraps = std::uint64_t{1} << 61;  // 0 bytes, modulo 2^64
+    expect<device_fault>(one_call{kind::send, 0, 0, wraps}, "element 8192, where there are 0 to 8191");
+    expect<device_fault>(one_call{kind::receive, 0, 0, wraps}, "element 8192, where there are 0 to 8191");
 }
 
 TEST_P(communicator_misuse, PromisesAreKeptOrTheRunEnds) {

@@ -207,6 +207,10 @@ TEST_P(communicator_session, WhatThreadsMayNotDoIsRefused) {
             refused([&] { world.send(0, words, 17, 0, 1); }),
             "send of tag 1 to PE 0 by a host thread for PE 0, communicator 0: 136 bytes, and host threads have room "
             "for 128, see communicator_options::host_bytes");
+        EXPECT_EQ(
+            refused([&] { world.send(0, words, (std::uint64_t{1} << 61) + 1, 0, 1); }),
+            "send of tag 1 to PE 0 by a host thread for PE 0, communicator 0: 18446744073709551615 bytes, and host "
+            "threads have room for 128, see communicator_options::host_bytes");
         host_message first = world.irecv(0, words, 1, 0, 1), second = world.irecv(0, words + 1, 1, 0, 2);
         EXPECT_EQ(
             refused([&] { (void)world.irecv(0, words, 1, 0, 3); }),

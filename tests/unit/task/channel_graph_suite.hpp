@@ -415,13 +415,13 @@ TEST_P(channel_graph_test, WhatIsLostIsNamed) {
                   "channel 0 \"mischief\": 3 elements were reserved and never freed, 3 at level 1");
     }
     starts(message_of<device_fault>(misbehave::frees_twice),
-           "an element of a channel was freed twice while freeing an element of a channel: channel 0");
+           "an element of a channel was freed twice while freeing an element of a channel: channel 0, level 1");
     starts(message_of<device_fault>(misbehave::too_many),
            "more elements at once than the channel is made for while producing into a channel: channel 0 gives 3");
     starts(message_of<device_fault>(misbehave::for_ever, 5),
            "deeper than the channel has levels while producing into a channel: channel 0 has 5 levels");
     starts(message_of<device_fault>(misbehave::frees_twice, 2, never_seconds, 1 << 20),
-           "an element of a channel was freed twice while freeing an element of a channel: channel 0");
+           "an element of a channel was freed twice while freeing an element of a channel: channel 0, level 1");
     starts(message_of<device_fault>(misbehave::fails), "77");
 #if !defined(__CUDACC__)
     starts(message_of<lane_error>(misbehave::throws), "a kernel threw");

@@ -8,6 +8,19 @@ namespace {
 
 class task_misuse_test : public on_devices {};
 
+// The results of a batch lie in its future's memory: not of one that is about to go.
+template <class Future>
+concept gives_results = requires(Future future) {
+    std::forward<Future>(future).get();
+};
+template <class Future>
+concept gives_statuses = requires(Future future) {
+    std::forward<Future>(future).statuses();
+};
+static_assert(gives_results<batch_future<int>&> && gives_statuses<const batch_future<int>&>);
+static_assert(!gives_results<batch_future<int>> && !gives_results<const batch_future<int>>);
+static_assert(!gives_statuses<batch_future<int>> && !gives_statuses<const batch_future<int>>);
+
 /// Spawns one task, where there is room.
 struct try_to_spawn {
     using arguments = no_arguments;
@@ -27,6 +40,17 @@ struct take_time {
     LANEWAY_FN void operator()(Ctx& ctx, const arguments& us) const {
         const std::uint64_t end = ctx.now_ns() + us * 1000;
         while (ctx.now_ns() < end && !stopped(ctx)) ctx.pause();
+    }
+};
+
+/// The same, whatever happens meanwhile.
+struct wait_on {
+    using arguments = std::uint64_t;
+    using result = void;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& us) const {
+        const std::uint64_t end = ctx.now_ns() + us * 1000;
+        while (ctx.now_ns() < end) ctx.pause();
     }
 };
 
@@ -225,18 +249,76 @@ TEST_P(task_misuse_test, BatchesThatEndUnwantedLeaveTheirMemory) {
     held.open();
     first.wait();
     session.quiesce();
-    EXPECT_EQ(pool.submit_many<square>(std::vector<double>(190, 3.0)).get()[189], 9) << "all memory is free";
+    const auto all = pool.submit_many<square>(std::vector<double>(190, 3.0));
+    EXPECT_EQ(all.get()[189], 9) << "all memory is free";
 }
 
 TEST_P(task_misuse_test, ABatchThatTakesLongGoesOnWhileItsTasksAreDone) {
     if (checked()) GTEST_SKIP() << "deadlines of checked devices are in virtual time";
     options o = chosen();
-    o.timeout_seconds = 2;  // devices say something when all workers have done four tasks, and some of them six
+    o.timeout_seconds = 1;
     runtime rt(o);
     task_pool pool(take_time{});
     auto session = rt.start(pool);
-    const std::uint64_t tasks = 11 * pool.statistics().workers;
-    EXPECT_NO_THROW(pool.submit_many<take_time>(std::vector<std::uint64_t>(tasks, 200'000)).wait());
+    // Of what seems to take no time workers get many at once.
+    pool.submit_many<take_time>(std::vector<std::uint64_t>(20'000, 0)).wait();
+    const std::uint64_t tasks = 6 * pool.statistics().workers;
+    EXPECT_NO_THROW(pool.submit_many<take_time>(std::vector<std::uint64_t>(tasks, 600'000)).wait());
+}
+
+TEST_P(task_misuse_test, WorkersLeaveTheRestOfALongRangeWhenTheSessionEnds) {
+    if (checked()) GTEST_SKIP() << "deadlines of checked devices are in virtual time";
+    options o = chosen();
+    o.timeout_seconds = 0.2;
+    runtime rt(o);
+    task_pool pool(wait_on{});
+    auto session = rt.start(pool);
+    pool.submit_many<wait_on>(std::vector<std::uint64_t>(20'000, 0)).wait();
+    // Bodies that do not ask whether they should end, and return in time for who waits for that.
+    auto late = pool.submit_many<wait_on>(std::vector<std::uint64_t>(8 * pool.statistics().workers, 500'000));
+    EXPECT_THROW(late.wait(), timeout_error);
+    try {
+        session.stop();
+    } catch (const timeout_error& e) {
+        EXPECT_EQ(std::string(e.what()).find("nor when it was told to stop"), std::string::npos) << e.what();
+    }
+}
+
+/// A chain of tasks, each of which spawns the next when it has taken its time.
+struct take_turns {
+    using arguments = std::uint64_t;  ///< that are left
+    using result = void;
+    static constexpr bool spawns = true;
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& left, Worker& worker) const {
+        take_time{}(ctx, 200'000);
+        if (left > 1 && worker.lane() == 0 && !worker.spawn(ctx, task<take_turns>, left - 1)) worker.fail(99);
+    }
+};
+
+TEST_P(task_misuse_test, TasksThatSpawnOthersGoOnWhileTheseAreDone) {
+    if (checked()) GTEST_SKIP() << "deadlines of checked devices are in virtual time";
+    options o = chosen();
+    o.timeout_seconds = 1;
+    runtime rt(o);
+    task_pool pool(take_turns{});
+    auto session = rt.start(pool);
+    EXPECT_NO_THROW(pool.submit<take_turns>(10).get());
+}
+
+TEST_P(task_misuse_test, AFutureThatWasMovedHasNoTask) {
+    runtime rt(chosen());
+    task_pool pool(square{});
+    auto session = rt.start(pool);
+    auto first = pool.submit_many<square>(std::vector<double>(4, 2.0));
+    const task_id gone = first.id();
+    auto second = pool.submit_many<square>(std::vector<double>(1, 3.0));
+    first.wait();
+    first = std::move(second);
+    EXPECT_EQ(first.count(), 1u);
+    EXPECT_EQ(first.get()[0], 9);
+    EXPECT_THROW((void)second.get(), usage_error);
+    EXPECT_THROW((void)pool.submit<square>(1.0, {.after = {gone}}), usage_error) << "its place is free";
 }
 
 TEST_P(task_misuse_test, OptionsAtTheirEnds) {
@@ -254,7 +336,8 @@ TEST_P(task_misuse_test, OptionsAtTheirEnds) {
     auto session = rt.start(pool);
     EXPECT_EQ(pool.submit<try_to_spawn>().get(), 0u) << "no room";
     EXPECT_EQ(pool.submit<square>(5.0, {.after = {}, .timeout_seconds = 1e300}).get(), 25);
-    EXPECT_EQ(pool.submit_many<square>(std::vector<double>{3.0}).get()[0], 9);
+    const auto one = pool.submit_many<square>(std::vector<double>{3.0});
+    EXPECT_EQ(one.get()[0], 9);
 }
 
 TEST(task_failures_test, ExceptionsBelongToOneTask) {

@@ -239,7 +239,8 @@ TEST_P(task_pool_test, StatusesOfABatchAreItsOwn) {
             EXPECT_THROW(batch.wait(), task_failed);
         }
         batch = {};
-        EXPECT_EQ(pool.submit_many<square>(std::vector<double>(500, 1e300)).get()[0], INFINITY);
+        const auto large = pool.submit_many<square>(std::vector<double>(500, 1e300));
+        EXPECT_EQ(large.get()[0], INFINITY);
     }
 }
 
@@ -340,7 +341,10 @@ TEST_P(task_pool_test, MemoryOfBatchesIsUsedAgain) {
     task_pool pool(small, square{});
     auto session = rt.start(pool);
     const std::vector<double> given(2000, 3.0);  // 40,000 bytes with results and statuses: two do not fit at once
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(pool.submit_many<square>(given).get().back(), 9);
+    for (int i = 0; i < 5; ++i) {
+        const auto one = pool.submit_many<square>(given);
+        EXPECT_EQ(one.get().back(), 9);
+    }
     auto kept = pool.submit_many<square>(given);
     kept.wait();
     EXPECT_THROW((void)pool.submit_many<square>(given), task_queue_full) << "its future holds the first";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/two_sided/message_waiting.hpp"
+#include "laneway/comm/variable_message.hpp"
 #include "laneway/comm/width.hpp"
 
 namespace laneway {
@@ -16,13 +17,13 @@ struct message_buffer {
 template <class Ctx, class T>
 LANEWAY_FN message_buffer buffer_of(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count) {
     return {reinterpret_cast<std::byte*>(address(ctx, first, ctx.pe())),
-            count * sizeof(T),
+            bytes_of<T>(count),
             {first.segment, first.index * sizeof(T)}};
 }
 template <class Ctx, class T>
 LANEWAY_FN message_buffer buffer_of(Ctx&, T* first, std::uint64_t count) {
     static_assert(trivially_copyable<std::remove_const_t<T>>);
-    return {reinterpret_cast<std::byte*>(const_cast<std::remove_const_t<T>*>(first)), count * sizeof(T)};
+    return {reinterpret_cast<std::byte*>(const_cast<std::remove_const_t<T>*>(first)), bytes_of<T>(count)};
 }
 /// What symmetric_ref::local gives on checked devices.
 template <class Ctx, class Pointer>
