@@ -108,7 +108,7 @@ public:
         kept_ -= static_cast<std::int64_t>(told_.size());
         told_.clear();
         std::vector<task_end> ends;
-        for (const ended_task& ended : queue().take_ended()) {
+        for (const ended_task& ended : next_ended()) {
             told_.push_back(ended.id);
             ends.push_back(end_of(ended, *std::static_pointer_cast<submitted>(ended.companion)));
         }
@@ -119,7 +119,7 @@ public:
         try {
             session_.stop();
         } catch (...) {
-            failure_ = std::current_exception();
+            if (!failure_) failure_ = std::current_exception();
             throw;
         }
     }
@@ -132,6 +132,18 @@ public:
     }
 
 private:
+    /// What it throws is what ends the pool, and so what is told of tasks that are lost.
+    std::vector<ended_task> next_ended() {
+        try {
+            return queue().take_ended();
+        } catch (const interrupted&) {
+            throw;  // the caller leaves, and may come back
+        } catch (...) {
+            if (!failure_) failure_ = std::current_exception();
+            throw;
+        }
+    }
+
     void replace_kernels(const linked_bodies& bodies) {
         for (int pe = 0; pe < devices().n_pes(); ++pe) {
             if (!devices().device(pe)->is_gpu()) continue;
@@ -315,7 +327,7 @@ private:
     std::vector<task_id> told_;                ///< ended tasks of the last take_ended, which may still be followed
     std::atomic<std::int64_t> kept_ = 0;       ///< tasks that were submitted and are not forgotten; a moment late
     std::atomic<std::thread::id> listener_{};  ///< who is in take_ended
-    std::exception_ptr failure_;               ///< what ended the session
+    std::exception_ptr failure_;               ///< what ended the session, first
 };
 
 task_service::task_service(const task_service_options& options)

@@ -36,9 +36,12 @@ class pe_program {
 public:
     template <class Program, bool with_cuda = compiled_with_cuda, bool with_checked = compiled_for_checked>
     static pe_program of(const Program& program) {
-        static_assert(std::is_trivially_copyable_v<Program>, "a program is copied to its device");
         pe_program made;
-        made.copy_ = copy_of(&program, sizeof program, std::align_val_t{alignof(Program)});
+        if constexpr (std::is_trivially_copyable_v<Program>) {
+            made.copy_ = copy_of(&program, sizeof program, std::align_val_t{alignof(Program)});
+        } else {  // of CPU devices only
+            made.copy_ = std::make_shared<const Program>(program);
+        }
         made.name_ = typeid(Program).name();
         made.on_cpu_ = [](const void* p, cpu::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
         if constexpr (with_checked) {

@@ -191,6 +191,25 @@ TEST_P(task_service_test, WhatIsNotDoneWhenItEndsIsLost) {
     EXPECT_TRUE(service.take_ended().empty());
 }
 
+TEST_P(task_service_test, TasksThatAreLostTellWhatEndedThePoolFirst) {
+    apps::task_service_options o = chosen();
+    o.job.timeout_seconds = 0.5;
+    apps::task_service service(o);
+    const std::vector<std::uint64_t> long_time(1, 1'000'000'000'000);
+    service.submit({.type = built_in::spin, .inputs = bytes_of(long_time), .request = {}, .tag = tag(1)});
+    std::string ended;
+    try {
+        (void)all_ends(service);
+    } catch (const error& e) {
+        ended = e.what();
+    }
+    EXPECT_NE(ended.find("deadline"), std::string::npos) << ended;
+    EXPECT_THROW(service.end(), error);
+    const auto ends = all_ends(service);
+    ASSERT_EQ(ends.size(), 1u);
+    expect_failure(ends.begin()->second, ended);
+}
+
 TEST_P(task_service_test, ABatchWaitsNoLongerThanTheDeadlineForMemoryThatNobodyGivesBack) {
     apps::task_service_options o = chosen();
     o.job.timeout_seconds = 1;
