@@ -8,6 +8,7 @@
 #include "laneway/runtime.hpp"
 #include "laneway/task/remote_queue.hpp"
 #include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 
@@ -54,18 +55,6 @@ struct do_nothing {
     LANEWAY_FN void operator()(Ctx&, Agents&...) const {}
 };
 
-/// What a call throws.
-template <class Error, class Call>
-std::string thrown(Call&& call) {
-    try {
-        call();
-        ADD_FAILURE() << "nothing was thrown";
-    } catch (const Error& e) {
-        EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
-        return e.what();
-    }
-    return {};
-}
 inline void says(const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" does not say \"" << part << "\"";
 }
