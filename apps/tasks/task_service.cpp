@@ -119,7 +119,7 @@ public:
         try {
             session_.stop();
         } catch (...) {
-            if (!failure_) failure_ = std::current_exception();
+            note_failure();
             throw;
         }
     }
@@ -139,9 +139,18 @@ private:
         } catch (const interrupted&) {
             throw;  // the caller leaves, and may come back
         } catch (...) {
-            if (!failure_) failure_ = std::current_exception();
+            note_failure();
             throw;
         }
+    }
+    /// Of what is thrown now: the first is kept. The session may be closed while another thread is in take_ended.
+    void note_failure() {
+        const std::lock_guard lock(failure_mutex_);
+        if (!failure_) failure_ = std::current_exception();
+    }
+    [[nodiscard]] std::exception_ptr failure() {
+        const std::lock_guard lock(failure_mutex_);
+        return failure_;
     }
 
     void replace_kernels(const linked_bodies& bodies) {
@@ -268,7 +277,8 @@ private:
         task_end end;
         end.tag = kept.tag;
         if (!ended.well) {
-            end.failure = ended.lost && failure_ != nullptr ? failure_ : failure_of(ended.id);
+            if (ended.lost) end.failure = failure();
+            if (end.failure == nullptr) end.failure = failure_of(ended.id);
             look_at_failure(ended.id, kept.count, end);
             return end;
         }
@@ -327,6 +337,7 @@ private:
     std::vector<task_id> told_;                ///< ended tasks of the last take_ended, which may still be followed
     std::atomic<std::int64_t> kept_ = 0;       ///< tasks that were submitted and are not forgotten; a moment late
     std::atomic<std::thread::id> listener_{};  ///< who is in take_ended
+    std::mutex failure_mutex_;                 ///< of failure_
     std::exception_ptr failure_;               ///< what ended the session, first
 };
 

@@ -59,6 +59,7 @@ public:
         static_assert(all_differ<Messages...>,
                       "the types of a mailbox's messages differ: give each kind its own struct");
         static_assert(sizeof...(Messages) == sizeof...(Handlers), "a mailbox has one handler for each type of message");
+        static_assert(sizeof...(Messages) > 0, "a mailbox carries messages: name their types in runtime.mailbox<...>");
         return handle_of(with_allocations(routes<route<Messages, Handlers>...>{{handlers}...}));
     }
 

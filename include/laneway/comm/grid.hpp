@@ -29,6 +29,7 @@ struct message_traits {
     template <class Routes>
     static message_traits of() {
         using sizes = buffer_sizes<typename route_list<Routes>::carried>;
+        // Without messages as with the smallest: see slot_bytes.
         return {std::max<std::size_t>(sizes::record_bytes, 1),
                 std::max<std::size_t>(sizes::template count<route_list<Routes>>, 1)};
     }

@@ -32,8 +32,8 @@ public:
     [[nodiscard]] static constexpr std::uint32_t done_words(std::uint32_t width) { return (width + 31) / 32; }
 
     /// `width`: elements, a power of two; `data`: for so many of `element_bytes`; `control`: as many words, `done`:
-    /// done_words(width), all zeroed before use. `number`, `level`: of the
-    /// channel, for faults. `created`: null, or a word that also counts entries, for several queues together.
+    /// done_words(width), all zeroed before use. `number`, `level`: of the channel, for faults. `created`: null, or a
+    /// word that also counts entries, for several queues together.
     LANEWAY_FN channel_queue_ref(channel_words* words, std::byte* data, std::uint32_t* control, std::uint32_t* done,
                                  std::uint32_t width, std::uint32_t element_bytes, std::uint32_t number,
                                  std::uint32_t level, std::uint64_t* created = nullptr)

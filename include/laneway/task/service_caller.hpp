@@ -23,7 +23,7 @@ public:
     /// what mates posted before it met them.
     LANEWAY_FN status quiet(Ctx& ctx) {
         const std::uint64_t posted = ctx.load(&queue_->tail, order::relaxed, scope::block);
-        // Partner: the release store in service_server::serve.
+        // Partner: the release store in service_slot::close.
         return await(ctx, ctx.converged(), {operation::quiet, server_, posted},
                      [&] { return ring_.has_done(ctx, posted); });
     }

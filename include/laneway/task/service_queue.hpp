@@ -46,7 +46,7 @@ struct service_queue {
     [[nodiscard]] LANEWAY_FN bool is_done(Ctx& ctx, const service_ring& ring, std::uint64_t ticket) {
         // Partner: the fetch_max below.
         if (ctx.load(&known, order::acquire, scope::block) > ticket) return true;
-        // Partner: the release store in service_server::serve.
+        // Partner: the release store in service_slot::close.
         const std::uint64_t now = ring.load_done(ctx);
         ctx.fetch_max(&known, now, order::release, scope::block);
         return now > ticket;

@@ -64,7 +64,7 @@ struct service_ref {
     LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
         each_queue(ctx, [&](int block, std::uint64_t posted) {
             if (posted == 0) return;
-            // Partner: the release store in service_server::serve.
+            // Partner: the release store in service_slot::close.
             const std::uint64_t done = rings.ring(ctx, ctx.pe(), block).load_done(ctx);
             // More may be done than is counted as created: that comes when the body returns which has posted it.
             sum.completed += done < posted ? done : posted;
