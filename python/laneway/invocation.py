@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from laneway import signals
-from laneway.app import app
+from laneway.app import app_of
 from laneway.errors import Error, UsageError, reason_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run() -> NoReturn:
     warnings.showwarning = _tell_warning
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns that its list of fonts takes long or is not kept
     try:
-        code = app(standalone_mode=False)
+        code = app_of(sys.argv[1:])(standalone_mode=False)
         signals.point_of_no_return()
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)

@@ -119,10 +119,10 @@ def be(words: list[str], folder: str, environment: dict[str, str], streams: list
 
 def load() -> None:
     """All that runs of the command load: by one that is refused at once, and what others need beside it."""
-    from laneway.app import app
+    from laneway.app import app_of
 
     with suppress(UsageError):
-        app(["bfs", "graph", "--source", "1", "--devices", "none"], standalone_mode=False)
+        app_of()(["bfs", "graph", "--source", "1", "--devices", "none"], standalone_mode=False)
     for module in ("laneway.invocation", "matplotlib.backends.backend_agg", "scipy.sparse.csgraph", "sklearn.cluster"):
         with suppress(ModuleNotFoundError):
             importlib.import_module(module)

@@ -13,7 +13,9 @@ from pathlib import Path
 import laneway as lw
 import numpy as np
 import pytest
+import typer
 from conftest import COMMAND, SMALL_DISTANCES, SMALL_LEVELS, Run, compressed, device_lists, metis, names
+from laneway.app import FILES, app_of
 
 PNG = b"\x89PNG"
 
@@ -229,6 +231,13 @@ def test_version_help_devices(laneway: Run) -> None:
     paths = laneway("devices", "--paths", "cpu:1").stdout.splitlines()
     assert paths[1].split()[:5] == ["host", "cpu:0", "same", "memory", "yes"] and len(paths) == 3
     assert laneway("devices", "--paths", "cpu:0").returncode == 2
+
+
+def test_each_command_is_found_in_its_file() -> None:
+    assert set(typer.main.get_command(app_of()).commands) == set(FILES)  # type: ignore[attr-defined]
+    for name, file in FILES.items():
+        alone = typer.main.get_command(app_of([name, "-h"])).commands  # type: ignore[attr-defined]
+        assert set(alone) == {other for other in FILES if FILES[other] == file}
 
 
 def test_progress_bar_on_a_terminal_only(new_york: Path) -> None:

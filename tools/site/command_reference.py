@@ -41,7 +41,7 @@ def application() -> Any:
     sys.modules.setdefault("laneway._core", core)
     if str(ROOT / "python") not in sys.path:
         sys.path.insert(0, str(ROOT / "python"))
-    return typer.main.get_command(import_module("laneway.app").app)
+    return typer.main.get_command(import_module("laneway.app").app_of())
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -6,45 +6,85 @@
 
 namespace laneway {
 
-/// Stores this lane's share of `bytes` into memory of any PE that it can reach, in words as wide as both sides are
-/// aligned to. Several loads are on their way at once: what a lane waits for is one latency a batch.
-template <std::size_t Bytes>
-LANEWAY_FN void store_words(std::byte* to, const std::byte* from, std::uint64_t bytes, copy_share mine) {
-    constexpr int batch = 4;
-    auto* const target = reinterpret_cast<byte_word<Bytes>*>(to);
-    const auto* const source = reinterpret_cast<const byte_word<Bytes>*>(from);
-    const std::uint64_t words = bytes / Bytes, stride = batch * mine.step;
-    std::uint64_t i = mine.first;
-    for (; i + (batch - 1) * mine.step < words; i += stride) {
-        byte_word<Bytes> loaded[batch];
-        for (int k = 0; k < batch; ++k) loaded[k] = source[i + static_cast<unsigned>(k) * mine.step];
-        for (int k = 0; k < batch; ++k) target[i + static_cast<unsigned>(k) * mine.step] = loaded[k];
+/// What an operation makes of a word of its target: for a put, the word of its source.
+struct overwrite {
+    static constexpr bool reads = false;  ///< whether it needs what the target has
+
+    template <class Word>
+    LANEWAY_FN void operator()(Word& target, const Word& source) const {
+        target = source;
     }
-    for (; i < words; i += mine.step) target[i] = source[i];
+};
+
+/// As many numbers as lie in 16 bytes.
+template <class T>
+struct alignas(16) number_pack {
+    T numbers[16 / sizeof(T)];
+};
+
+/// The same for a combining operation: a number, or each of a pack, of both.
+struct combine_with {
+    static constexpr bool reads = true;
+
+    memory_op op;
+
+    template <class T>
+    LANEWAY_FN void operator()(T& target, const T& source) const {
+        const T a = target, b = source;
+        if (op == memory_op::add) {
+            target = static_cast<T>(a + b);
+        } else {
+            target = (b < a) == (op == memory_op::min) ? b : a;
+        }
+    }
+    template <class T>
+    LANEWAY_FN void operator()(number_pack<T>& target, const number_pack<T>& source) const {
+        for (unsigned i = 0; i < 16 / sizeof(T); ++i) (*this)(target.numbers[i], source.numbers[i]);
+    }
+};
+
+/// This lane's share of `words` words, in memory of any PE that it can reach. Several loads are on their way at once:
+/// what a lane waits for is one latency a batch.
+template <class Word, class Become>
+LANEWAY_FN void move_words(Word* to, const Word* from, std::uint64_t words, copy_share mine, const Become& become) {
+    constexpr unsigned batch = 4;
+    std::uint64_t i = mine.first;
+    for (; i + (batch - 1) * mine.step < words; i += batch * mine.step) {
+        Word target[batch], source[batch];
+        for (unsigned k = 0; k < batch; ++k) source[k] = from[i + k * mine.step];
+        if constexpr (Become::reads) {
+            for (unsigned k = 0; k < batch; ++k) target[k] = to[i + k * mine.step];
+        }
+        for (unsigned k = 0; k < batch; ++k) become(target[k], source[k]);
+        for (unsigned k = 0; k < batch; ++k) to[i + k * mine.step] = target[k];
+    }
+    LANEWAY_NOT_UNROLLED
+    for (; i < words; i += mine.step) become(to[i], from[i]);
 }
 
-/// `bytes` is a multiple of 4, as both addresses are.
-LANEWAY_FN void store_range(std::byte* to, const std::byte* from, std::uint64_t bytes, copy_share mine) {
+/// The same for `count` words, whatever they are aligned to: in `Wide` ones of 16 bytes where both sides allow it.
+template <class Wide, class Word, class Become>
+LANEWAY_FN void move_wide(Word* to, const Word* from, std::uint64_t count, copy_share mine, const Become& become) {
+    constexpr std::uint64_t words_each = sizeof(Wide) / sizeof(Word);
     const auto alignment = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
-    std::uint64_t stored = 0;
-    if (alignment % 16 == 0) {
-        store_words<16>(to, from, bytes, mine);
-        stored = bytes / 16 * 16;
+    std::uint64_t moved = 0;
+    if (alignment % sizeof(Wide) == 0) {
+        move_words(reinterpret_cast<Wide*>(to), reinterpret_cast<const Wide*>(from), count / words_each, mine, become);
+        moved = count / words_each * words_each;
     }
-    store_words<4>(to + stored, from + stored, bytes - stored, mine);
+    move_words(to + moved, from + moved, count - moved, mine, become);
+}
+
+/// Stores this lane's share of `bytes`, a multiple of 4, as both addresses are.
+LANEWAY_FN void store_range(std::byte* to, const std::byte* from, std::uint64_t bytes, copy_share mine) {
+    move_wide<byte_word<16>>(reinterpret_cast<byte_word<4>*>(to), reinterpret_cast<const byte_word<4>*>(from),
+                             bytes / 4, mine, overwrite{});
 }
 
 /// to[i] = op(to[i], from[i]) for this lane's share.
 template <class T>
 LANEWAY_FN void combine_range(memory_op op, T* to, const T* from, std::uint64_t count, copy_share mine) {
-    for (std::uint64_t i = mine.first; i < count; i += mine.step) {
-        const T a = to[i], b = from[i];
-        if (op == memory_op::add) {
-            to[i] = static_cast<T>(a + b);
-        } else {
-            to[i] = (b < a) == (op == memory_op::min) ? b : a;
-        }
-    }
+    move_wide<number_pack<T>>(to, from, count, mine, combine_with{op});
 }
 
 /// Where a range begins, in bytes.
