@@ -116,25 +116,26 @@ private:
 struct trigger_memory::mirror {
     std::vector<std::vector<trigger_slot>> slots;
     std::vector<std::vector<trigger_counters>> counters;
-    std::vector<std::vector<std::uint64_t>> queue;
+    std::vector<std::vector<std::uint32_t>> shared;
+    std::vector<std::vector<std::uint32_t>> left;
     std::vector<std::vector<trigger_cell>> cells;
 };
 
 trigger_memory::trigger_memory(machine& machine, const trigger_options& options)
     : machine_(machine), options_(checked_options(machine, options)), slots_(machine, options.tags),
-      counters_(machine, 1), queue_(machine, std::uint64_t{options.tags} * trigger_slot::max_pieces),
+      counters_(machine, 1), shared_(machine, trigger_ref::shared_words(options.tags)), left_(machine, options.tags),
       cells_(machine, std::uint64_t{options.outside} + options.chains), calls_(machine, options.tags), host_(machine),
       outside_(machine, options.outside, cells_, counters_, host_) {}
 
 trigger_ref trigger_memory::ref() const {
-    return {slots_.ref(), counters_.ref(),  queue_.ref(),        cells_.ref(),
-            calls_.ref(), options_.outside, options_.alone_bytes};
+    return {slots_.ref(), counters_.ref(), shared_.ref(),    left_.ref(),
+            cells_.ref(), calls_.ref(),    options_.outside, options_.alone_bytes};
 }
 
 std::uint64_t trigger_memory::held_bytes() const {
-    return slots_.size() * sizeof(trigger_slot) + sizeof(trigger_counters) + queue_.size() * sizeof(std::uint64_t) +
-           cells_.size() * sizeof(trigger_cell) + calls_.size() * sizeof(std::uint64_t) +
-           slots_.size() * item_words_ * sizeof(item_word);
+    return slots_.size() * sizeof(trigger_slot) + sizeof(trigger_counters) + shared_.size() * sizeof(std::uint32_t) +
+           left_.size() * sizeof(std::uint32_t) + cells_.size() * sizeof(trigger_cell) +
+           calls_.size() * sizeof(std::uint64_t) + slots_.size() * item_words_ * sizeof(item_word);
 }
 
 void trigger_memory::keep_items(std::size_t words) {
@@ -234,7 +235,8 @@ void trigger_memory::clear() {
     outside_.forget_before();
     slots_.clear();
     counters_.clear();
-    queue_.clear();
+    shared_.clear();
+    left_.clear();
     cells_.clear();
     calls_.clear();
     outside_.forget();
@@ -272,10 +274,10 @@ void trigger_memory::apply(mirror& all, const preparation& p) const {
     if (!now.open()) return;
     trigger_counters& counters = all.counters[pe][0];
     ++counters.created;
-    for (std::uint32_t piece = 0; piece < slot.pieces; ++piece) {
-        const std::uint64_t place = counters.pushed++;
-        all.queue[pe][place % all.queue[pe].size()] = ref().entry(place, p.tag, piece);
-    }
+    std::uint32_t& shared = all.shared[pe][p.tag / 32];
+    if ((shared & trigger_ref::shared_bit(p.tag)) == 0) ++counters.shared;
+    shared |= trigger_ref::shared_bit(p.tag);
+    all.left[pe][p.tag] = slot.pieces;
 }
 
 void trigger_memory::begin(machine& machine) {
@@ -299,7 +301,8 @@ void trigger_memory::apply_new() {
     for (int pe = 0; pe < n; ++pe) {
         all.slots.push_back(slots_.copy_out(pe));
         all.counters.push_back(counters_.copy_out(pe));
-        all.queue.push_back(queue_.copy_out(pe));
+        all.shared.push_back(shared_.copy_out(pe));
+        all.left.push_back(left_.copy_out(pe));
         machine_.device(pe)->copy_out(all.cells.emplace_back(options_.chains).data(), chain_cells(pe),
                                       options_.chains * sizeof(trigger_cell));
     }
@@ -313,7 +316,8 @@ void trigger_memory::apply_new() {
         const auto p = static_cast<std::size_t>(pe);
         slots_.copy_in(pe, all.slots[p]);
         counters_.copy_in(pe, all.counters[p]);
-        queue_.copy_in(pe, all.queue[p]);
+        shared_.copy_in(pe, all.shared[p]);
+        left_.copy_in(pe, all.left[p]);
         machine_.device(pe)->copy_in(chain_cells(pe), all.cells[p].data(), options_.chains * sizeof(trigger_cell));
     }
     applied_ = prepared_.size();

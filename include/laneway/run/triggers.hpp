@@ -27,7 +27,7 @@
 namespace laneway {
 
 struct trigger_options {
-    std::uint32_t tags = 256;    ///< of each PE, at most 2^20; 2,184 bytes of its memory each
+    std::uint32_t tags = 256;    ///< of each PE, at most 2^20; 141 bytes of its memory each
     std::uint32_t chains = 256;  ///< operations of other PEs that may trigger tags of one PE
     std::uint32_t outside = 16;  ///< triggers from outside that a PE may have, see triggers::outside; at most 1,024
     /// Bytes that a lane whose trigger reaches the threshold carries out itself. What is larger waits for warps.
@@ -99,7 +99,8 @@ private:
     trigger_options options_;
     symmetric_array<trigger_slot> slots_;
     symmetric_array<trigger_counters> counters_;
-    symmetric_array<std::uint64_t> queue_;
+    symmetric_array<std::uint32_t> shared_;
+    symmetric_array<std::uint32_t> left_;
     symmetric_array<trigger_cell> cells_;
     symmetric_array<std::uint64_t> calls_;
     std::size_t item_words_ = 0;  ///< of a tag

@@ -12,7 +12,7 @@ namespace laneway {
 
 /// In a block's shared memory.
 struct alignas(16) trigger_hint {
-    std::uint32_t any;      ///< somebody has seen that the queue holds something
+    std::uint32_t any;      ///< somebody has seen that pieces are left to take
     std::uint32_t arrived;  ///< warps that have come to trigger_block, of all calls so far
     std::uint32_t passed;   ///< calls of trigger_block that all warps have come to
 };
@@ -110,8 +110,8 @@ public:
         if (ctx.lane() == 0) ctx.store(&hint_.any, 0u, order::relaxed, scope::block);
         return false;
     }
-    /// One lane looks for the block's idle warps: at the queue, at calls of other PEs, and at some of the cells, others
-    /// each time.
+    /// One lane looks for the block's idle warps: at pieces that are left, at calls of other PEs, and at some of the
+    /// cells, others each time.
     LANEWAY_FN void refresh(Ctx& ctx) {
         look_at_cells(ctx, next_cell_, 0, 1, 8);
         take_calls(ctx);

@@ -281,6 +281,45 @@ TEST_P(trigger_stress_test, DisarmRacesWithTriggersAndLosesNone) {
     });
 }
 
+/// Lanes trigger all tags, each as often.
+struct trigger_all_tags {
+    std::uint32_t tags, times;
+
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        for (std::uint32_t i = 0; i < tags; ++i) {
+            const auto tag = static_cast<std::uint32_t>((i + mine * tags / lanes) % tags);
+            const auto n = static_cast<std::uint32_t>(times / lanes + (mine < times % lanes ? 1 : 0));
+            if (n != 0 && triggers.trigger(ctx, tag, n) != status::ok) return;
+        }
+    }
+};
+
+/// Each piece adds: one that is taken twice, or never, shows in the sums.
+TEST_P(trigger_stress_test, EachPieceOfEachRoundIsTakenOnce) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        constexpr std::uint32_t n_tags = 70, times = 5;  // bits of three words
+        constexpr std::uint64_t each = 1030;             // two pieces
+        auto ones = rt.allocate<std::uint32_t>(each), sums = rt.allocate<std::uint32_t>(n_tags * each);
+        auto tags = rt.triggers({.tags = n_tags, .alone_bytes = 0});
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            ones.copy_in(pe, std::vector<std::uint32_t>(each, 1));
+            for (std::uint32_t tag = 0; tag < n_tags; ++tag) {
+                tags.prepare(
+                    pe, tag, 1,
+                    trigger_operation::combine<memory_op::add>(ones.ref(), 0, each, sums.ref(), tag * each, pe),
+                    firing::each_round);
+            }
+        }
+        rt.run(trigger_all_tags{n_tags, times}, tags);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            EXPECT_EQ(sums.copy_out(pe), std::vector<std::uint32_t>(n_tags * each, times));
+        }
+    });
+}
+
 /// A lane prepares a tag that fires once, again and again, each time for another word.
 struct prepare_again {
     symmetric_ref<std::uint64_t> fired;

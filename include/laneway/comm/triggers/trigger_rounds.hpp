@@ -1,7 +1,7 @@
 // Triggering tags and carrying out their operations, by lanes of any kind: bodies, handlers, warps that poll.
 //
 // A trigger is one add to the tag's word. The lane whose add reaches the threshold has opened the round, and nobody
-// else has: it carries out a small operation at once and leaves a larger one, in pieces, in a queue for warps that poll
+// else has: it carries out a small operation at once and leaves a larger one, in pieces, to warps that poll
 // (trigger_slot.hpp). Whoever is through with the last piece raises the signal, triggers the next tag and takes the
 // threshold off the count. If enough triggers have come meanwhile, it has opened the next round. What an operation
 // starts, a message or a task, is left to warps that poll as well: a handler could not wait for room.
@@ -27,7 +27,8 @@ class trigger_rounds {
 public:
     LANEWAY_FN trigger_rounds(Ctx& ctx, const trigger_ref& view)
         : view_(view), slots_(address(ctx, view.slots[0], ctx.pe())),
-          counters_(address(ctx, view.counters[0], ctx.pe())), queue_(address(ctx, view.queue[0], ctx.pe())) {}
+          counters_(address(ctx, view.counters[0], ctx.pe())), shared_(address(ctx, view.shared[0], ctx.pe())),
+          left_(address(ctx, view.left[0], ctx.pe())) {}
 
     /// Adds `n` to the count of a tag of the own PE, prepared or not. What the lane wrote before goes with the data.
     /// bad_tag, too_many_triggers.
@@ -40,19 +41,18 @@ public:
 
     static constexpr std::uint32_t no_tag = ~0u;
 
-    /// Takes a piece from the queue and carries it out; its tag, or no_tag where there was none, or none that can end
+    /// Takes a piece that is left and carries it out; its tag, or no_tag where there was none, or none that can end
     /// now. The lanes of the mask, together. `start(tag, operation)`: starts what the operation starts behind its data,
     /// false where there is no room for that now; it is tried again. One lane.
     template <class Start>
     LANEWAY_FN std::uint32_t take_piece(Ctx& ctx, lane_mask mask, Start&& start) {
-        const std::uint64_t taken = once(ctx, mask, [&] { return take(ctx); });
-        if (taken == 0) return no_tag;
+        const taken_piece taken = take(ctx, mask);
+        if (taken.tag == no_tag) return no_tag;
         ctx.sync(mask);  // what one lane has acquired is visible to all
-        const auto tag = static_cast<std::uint32_t>(taken) >> 8;
+        const std::uint32_t tag = taken.tag;
         const bool moved = waits_to_start(ctx, tag);
         if (!moved) {
-            if (status result = carry_out_piece(ctx, mask, tag, static_cast<std::uint32_t>(taken) & 255);
-                result != status::ok) {
+            if (status result = carry_out_piece(ctx, mask, tag, taken.piece); result != status::ok) {
                 return tag;  // the run is ending
             }
         }
@@ -66,10 +66,9 @@ public:
     LANEWAY_SLOW void end_started(Ctx& ctx, std::uint32_t tag) {
         if (!stopped(ctx)) (void)follow(ctx, tag);  // a failure ends the run
     }
-    /// Whether the queue seems to hold something. Any lane.
+    /// Whether pieces seem to be left. Any lane.
     [[nodiscard]] LANEWAY_FN bool any_piece(Ctx& ctx) const {
-        const std::uint64_t taken = ctx.load(&counters_->taken, order::relaxed, scope::device);
-        return ctx.load(&queue_[taken % view_.queue.size()], order::relaxed, scope::device) >> 32 == view_.lap(taken);
+        return static_cast<std::int32_t>(ctx.load(&counters_->shared, order::relaxed, scope::device)) > 0;
     }
 
     /// Rounds of a tag that are over. What they did, and what was done before they were triggered, is visible.
@@ -99,7 +98,7 @@ public:
         // Partner: the acquire load of trigger_counts. What the items created has been counted before.
         ctx.fetch_add(&counters_->completed, items, how, scope::device);
     }
-    /// Carries out a round that is open: here if it is small, else by those who look into the queue. Whatever that
+    /// Carries out a round that is open: here if it is small, else by those who look for pieces. Whatever that
     /// opens, in turn: a long chain is left to others, so that the lane goes on with its own work.
     LANEWAY_SLOW status carry_out(Ctx& ctx, std::uint32_t tag) {
         std::uint32_t next = tag;
@@ -289,7 +288,7 @@ private:
         return true;
     }
 
-    /// This lane goes on with one tag whose round it has opened, and leaves others in the queue.
+    /// This lane goes on with one tag whose round it has opened, and leaves others to those who look for pieces.
     LANEWAY_FN void keep(Ctx& ctx, std::uint32_t& next, std::uint32_t tag) {
         if (next != no_tag) push(ctx, next, slots_[next].pieces);
         next = tag;
@@ -311,34 +310,76 @@ private:
         ctx.fetch_max(&address(ctx, view_.cells[cell], pe)->sent, rounds, Ctx::tagged_order, scope::system);
     }
 
-    /// Leaves the pieces of a round in the queue, or the last one again.
+    /// Leaves the pieces of a round to those who look for some, or the last one again. Nobody has any of them now.
     LANEWAY_SLOW void push(Ctx& ctx, std::uint32_t tag, std::uint32_t pieces) {
-        const std::uint64_t place =
-            ctx.fetch_add(&counters_->pushed, std::uint64_t{pieces}, order::relaxed, scope::device);
-        for (std::uint32_t piece = 0; piece < pieces; ++piece) {
-            const std::uint64_t at = place + piece;
-            // Partner: the acquire load in take.
-            ctx.store(&queue_[at % view_.queue.size()], view_.entry(at, tag, piece), order::release, scope::device);
-        }
+        const std::uint32_t bit = trigger_ref::shared_bit(tag);
+        // Before there is something to take: who takes the last piece clears it again.
+        const std::uint32_t before = ctx.fetch_or(shared_ + tag / 32, bit, order::relaxed, scope::device);
+        if constexpr (fences_apart) ctx.fence(order::release, scope::device);
+        // Partner: the fence, or the acquire, in claim.
+        ctx.store(left_ + tag, pieces, Ctx::tagged_order, scope::device);
+        if ((before & bit) == 0) ctx.fetch_add(&counters_->shared, 1u, order::relaxed, scope::device);
     }
 
-    /// An entry of the queue, 0 where there is none.
-    LANEWAY_FN std::uint64_t take(Ctx& ctx) {
-        std::uint64_t place = ctx.load(&counters_->taken, order::relaxed, scope::device);
-        for (int tries = 0; tries < 4; ++tries) {
-            // Partner: the release store in push.
-            const std::uint64_t entry = ctx.load(&queue_[place % view_.queue.size()], order::acquire, scope::device);
-            if (entry >> 32 != view_.lap(place)) return 0;
-            // A failure says where the queue has come to. No other lane takes this place.
-            if (ctx.compare_exchange(&counters_->taken, place, place + 1, order::relaxed, scope::device)) return entry;
+    struct taken_piece {
+        std::uint32_t tag = no_tag;
+        std::uint32_t piece = 0;
+    };
+
+    /// Takes a piece; `tag` is no_tag where none is left. The lanes of the mask, together; each looks at other tags.
+    LANEWAY_FN taken_piece take(Ctx& ctx, lane_mask mask) {
+        if (once(ctx, mask, [&] { return std::uint32_t{any_piece(ctx)}; }) == 0) return {};
+        const std::uint32_t words = trigger_ref::shared_words(view_.tags());
+        const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
+        // From elsewhere each time, so that no tag waits for others that go on and on.
+        const std::uint32_t first = ctx.shuffle(mask, turn_++, Ctx::first_lane(mask)) % words;
+        for (std::uint32_t base = 0; base < words; base += lanes) {
+            const std::uint32_t ahead = base + static_cast<std::uint32_t>(rank_in(ctx, mask));
+            const std::uint32_t number = (first + ahead) % words;
+            const std::uint32_t bits = ahead < words ? ctx.load(shared_ + number, order::relaxed, scope::device) : 0;
+            for (lane_mask some = ctx.ballot(mask, bits != 0); some != 0; some &= some - 1) {
+                const int from = Ctx::first_lane(some);
+                taken_piece taken;
+                if (ctx.lane() == from) taken = take_of(ctx, 32 * number, bits);
+                taken.tag = ctx.shuffle(mask, taken.tag, from);
+                taken.piece = ctx.shuffle(mask, taken.piece, from);
+                if (taken.tag != no_tag) return taken;
+            }
         }
-        return 0;
+        return {};
+    }
+    /// Takes a piece of one of these 32 tags, whose bits say where some may be left. One lane.
+    LANEWAY_FN taken_piece take_of(Ctx& ctx, std::uint32_t first_tag, std::uint32_t bits) {
+        const unsigned turned = turn_ % 32;
+        for (bits = bits >> turned | bits << (32 - turned) % 32; bits != 0; bits &= bits - 1) {
+            const std::uint32_t tag = first_tag + (static_cast<std::uint32_t>(Ctx::first_lane(bits)) + turned) % 32;
+            const std::uint32_t left = claim(ctx, tag);
+            if (left != 0) return {tag, left - 1};
+        }
+        return {};
+    }
+    /// Takes a piece of a tag's round, which is then open, as whoever leaves pieces has opened it before. How many
+    /// were left, or 0. A lane that comes late may get one of a later round: that is as good.
+    LANEWAY_FN std::uint32_t claim(Ctx& ctx, std::uint32_t tag) {
+        // Partner: the store in push.
+        const std::uint32_t left = ctx.fetch_add(left_ + tag, ~std::uint32_t{0},
+                                                 fences_apart ? order::relaxed : order::acquire, scope::device);
+        if (static_cast<std::int32_t>(left) <= 0) return 0;
+        if constexpr (fences_apart) ctx.fence(order::acquire, scope::device);
+        if (left > 1) return left;
+        // The next round opens behind this piece, and sets it again behind this.
+        const std::uint32_t bit = trigger_ref::shared_bit(tag);
+        const std::uint32_t before = ctx.fetch_and(shared_ + tag / 32, ~bit, order::relaxed, scope::device);
+        if ((before & bit) != 0) ctx.fetch_add(&counters_->shared, ~std::uint32_t{0}, order::relaxed, scope::device);
+        return left;
     }
 
     const trigger_ref& view_;
     trigger_slot* slots_;
     trigger_counters* counters_;
-    std::uint64_t* queue_;
+    std::uint32_t* shared_;
+    std::uint32_t* left_;
+    std::uint32_t turn_ = 0;  ///< of looks for pieces
 };
 
 /// Triggers a tag of the own PE, from a handler that holds the view: see trigger_rounds. Any lane.

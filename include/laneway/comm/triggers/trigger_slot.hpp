@@ -1,4 +1,4 @@
-// What a PE keeps of its tags, in symmetric memory: a slot a tag, the queue of operations that warps share, and what
+// What a PE keeps of its tags, in symmetric memory: a slot a tag, what is left of operations that warps share, and what
 // others trigger by: cells of other PEs' operations and of streams, and a count for each tag of other PEs' lanes.
 //
 // A tag's count and threshold are one word, so a trigger is one add. The count grows by triggers and falls by the
@@ -93,8 +93,7 @@ struct alignas(32) trigger_cell {
 struct trigger_counters {
     alignas(destructive_bytes) std::uint64_t created = 0;    ///< rounds opened, and triggers sent to other PEs
     alignas(destructive_bytes) std::uint64_t completed = 0;  ///< rounds over, and triggers of other PEs seen
-    alignas(destructive_bytes) std::uint64_t pushed = 0;     ///< entries of the queue
-    alignas(destructive_bytes) std::uint64_t taken = 0;
+    alignas(destructive_bytes) std::uint32_t shared = 0;     ///< bits of trigger_ref::shared that are set
     /// What all that poll look at: cells of other PEs' operations that are in use, those of triggers from outside,
     alignas(destructive_bytes) std::uint32_t cells = 0;
     std::uint32_t outside = 0;
@@ -105,8 +104,9 @@ struct trigger_counters {
 struct trigger_ref {
     symmetric_ref<trigger_slot> slots;
     symmetric_ref<trigger_counters> counters;
-    symmetric_ref<std::uint64_t> queue;  ///< pieces of operations; max_pieces for each tag, so it never overflows
-    symmetric_ref<trigger_cell> cells;   ///< first those of triggers from outside, then those of other PEs' operations
+    symmetric_ref<std::uint32_t> shared;  ///< a bit for each tag, set while pieces of its round may be left to take
+    symmetric_ref<std::uint32_t> left;    ///< how many, for each tag: none where this is, as a signed number, below 1
+    symmetric_ref<trigger_cell> cells;    ///< first those of triggers from outside, then those of other PEs' operations
     /// For each tag: triggers by lanes of other PEs that nobody has seen, and `ended`.
     symmetric_ref<std::uint64_t> calls;
     std::uint32_t outside = 0;      ///< cells for triggers from outside
@@ -116,17 +116,12 @@ struct trigger_ref {
     /// Cells for other PEs' operations.
     [[nodiscard]] LANEWAY_FN std::uint32_t chains() const { return static_cast<std::uint32_t>(cells.size()) - outside; }
 
-    /// An entry of the queue: the lap in which its place is used, so that readers know it from the lap before.
-    [[nodiscard]] LANEWAY_FN std::uint64_t entry(std::uint64_t place, std::uint32_t tag, std::uint32_t piece) const {
-        return lap(place) << 32 | std::uint64_t{tag} << 8 | piece;
-    }
-    [[nodiscard]] LANEWAY_FN std::uint64_t lap(std::uint64_t place) const {
-        return place / queue.size() % 0xffff'ffff + 1;
-    }
+    /// Words of `shared`, and a tag's bit in its own.
+    static LANEWAY_FN std::uint32_t shared_words(std::uint32_t tags) { return (tags + 31) / 32; }
+    static LANEWAY_FN std::uint32_t shared_bit(std::uint32_t tag) { return std::uint32_t{1} << tag % 32; }
     /// In such a word: what an operation of the tag has started on another PE is done.
     static constexpr std::uint64_t ended = std::uint64_t{1} << 63;
     static constexpr std::uint32_t max_tags = 1u << 20;
-    static_assert(trigger_slot::max_pieces == 1u << 8 && max_tags <= 1u << 24);
 };
 
 }  // namespace laneway
