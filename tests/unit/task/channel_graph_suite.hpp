@@ -1,5 +1,5 @@
-// Graphs of channels: every element is consumed once whatever the width, cycles end, and graphs that cannot run, leak
-// or never end say so.
+// Graphs of channels: every element is consumed once whatever the width, and cycles end. What cannot run, leaks or
+// never ends: channel_misuse_suite.hpp.
 #pragma once
 
 #include "laneway/channel_graph.hpp"
@@ -101,50 +101,6 @@ struct shallow_first {
     LANEWAY_FN std::uint32_t operator()(const lw::channel_load& load) const { return load.levels - load.level; }
 };
 
-/// Misbehaves as it is told by the element.
-struct misbehave {
-    enum : std::uint32_t { nothing, leaks, frees_twice, too_many, for_ever, throws, fails };
-    using element = std::uint32_t;
-    channel<std::uint32_t> to;
-
-    template <class Ctx>
-    LANEWAY_FN outcome operator()(Ctx& ctx, const std::uint32_t& what, channel_node& node) const {
-        if (what == nothing) return outcome::done;
-#if !defined(__CUDACC__)
-        if (what == throws) throw std::domain_error("a kernel threw");
-#endif
-        if (what == fails) {
-            (void)fail(ctx, status::handler_failed, operation::user_code, -1, 77);
-            return outcome::done;
-        }
-        const auto some = node.talloc(ctx, to, what == too_many ? 4 : 3);
-        if (!some) return outcome::yield;
-        for (std::uint32_t i = 0; i < 3; ++i) some[i] = what == for_ever ? for_ever : nothing;
-        if (what == for_ever) node.enq(ctx, some);
-        if (what == frees_twice) {
-            node.tfree(ctx, some);
-            node.tfree(ctx, some, 2);
-        }
-        return outcome::done;
-    }
-};
-
-/// Puts an element back into its own channel, one less.
-struct count_down {
-    using element = std::uint32_t;
-    channel<std::uint32_t> ring;
-
-    template <class Ctx>
-    LANEWAY_FN outcome operator()(Ctx& ctx, const std::uint32_t& n, channel_node& node) const {
-        if (n == 0) return outcome::done;
-        const auto next = node.talloc(ctx, ring);
-        if (!next) return outcome::yield;
-        next[0] = n - 1;
-        node.enq(ctx, next);
-        return outcome::done;
-    }
-};
-
 /// A part of its work at a time, which it counts in its element; each part produces an element that counts itself.
 struct by_parts {
     using element = std::uint32_t;
@@ -176,25 +132,6 @@ protected:
         options o = options_of(GetParam(), 1);
         o.gpu_blocks = 0;
         return o;
-    }
-    /// What a graph of `misbehave` says.
-    template <class Error>
-    static std::string message_of(std::uint32_t what, std::uint32_t levels = 2, double seconds = never_seconds,
-                                  std::uint64_t stack_bytes = 0) {
-        options o = one_round();
-        o.timeout_seconds = seconds;
-        runtime rt(o);
-        channel_graph graph(rt, {.stack_bytes = stack_bytes});
-        const auto to = graph.channel<std::uint32_t>({.width = 64, .levels = levels, .at_once = 3, .name = "mischief"});
-        const auto kernel = graph.kernel(misbehave{to});
-        graph.connect(to, kernel);
-        graph.init(to, {misbehave::nothing, what});
-        try {
-            graph.run(kernel);
-        } catch (const Error& e) {
-            return e.what();
-        }
-        return "nothing was thrown";
     }
 };
 
@@ -342,127 +279,6 @@ TEST_P(channel_graph_test, LanesOfABodyProduce) {
         EXPECT_EQ(total(counted, rt.n_pes()), 999 + graph.statistics().produced);
         EXPECT_GT(graph.statistics().produced, 1u);
     });
-}
-
-TEST_P(channel_graph_test, GraphsThatCannotRunAreRefused) {
-    runtime rt(one_round());
-    const auto counted = rt.allocate<std::uint64_t>(1);
-    const auto refused = [&](auto&& use) -> std::string {
-        try {
-            channel_graph graph(rt);
-            use(graph);
-        } catch (const usage_error& e) {
-            return e.what();
-        }
-        return "nothing was refused";
-    };
-    const count_all count{counted.ref()};
-    using number = std::uint32_t;
-    EXPECT_EQ(refused([&](auto& g) { g.run(g.kernel(count)); }), "the graph has no channel");
-    EXPECT_EQ(refused([&](auto& g) {
-                  const auto c = g.template channel<number>(8);
-                  const auto k = g.kernel(count);
-                  g.connect(c, k);
-                  g.run(k);
-              }),
-              "the graph has no source: give a channel elements by init()");
-    EXPECT_EQ(refused([&](auto& g) {
-                  const auto c = g.template channel<number>({.width = 8, .name = "lost"});
-                  g.init(c, {1});
-                  g.run(g.kernel(count));
-              }),
-              "channel 0 \"lost\" has no consumer: see connect()");
-    EXPECT_EQ(refused([&](auto& g) {
-                  const auto c = g.template channel<number>(8);
-                  const auto k = g.kernel(count), other = g.kernel(count);
-                  g.connect(c, k);
-                  g.init(c, {1});
-                  g.run(other);
-              }),
-              "channel 0: its consumer is not among the kernels given to run()");
-    EXPECT_EQ(refused([&](auto& g) {
-                  const auto c = g.template channel<number>(8);
-                  g.connect(c, g.kernel(count));
-                  g.connect(c, g.kernel(count));
-              }),
-              "channel 0 has a consumer already: a channel has just one");
-    EXPECT_EQ(refused([&](auto& g) { g.template channel<number>({.width = 3, .at_once = 4}); }),
-              "channel 0: a width of 3 is below the minimum, 4: so many elements may be reserved at once");
-    EXPECT_EQ(refused([&](auto& g) { g.template channel<number>({.levels = 0}); }),
-              "channel 0: a channel has one level at least");
-    EXPECT_EQ(refused([&](auto& g) {
-                  const auto c = g.template channel<number>(4);
-                  const auto k = g.kernel(count);
-                  g.connect(c, k);
-                  g.init(c, {1, 2, 3, 4, 5});
-                  g.run(k);
-              }),
-              "channel 0: 5 elements to begin with, and a level has room for 4");
-    EXPECT_EQ(refused([&](auto& g) {
-                  for (int i = 0; i < 17; ++i) g.template channel<number>(4);
-              }),
-              "a graph has at most 16 channels");
-    EXPECT_EQ(refused([&](auto& g) { g.init(g.template channel<number>(4), {1}, 99); }), "PE 99 does not exist");
-}
-
-TEST_P(channel_graph_test, WhatIsLostIsNamed) {
-    const auto starts = [](const std::string& text, const std::string& with) {
-        EXPECT_NE(text.find(with), std::string::npos) << text;
-    };
-    // In queues, and on stacks of warps.
-    for (const std::uint64_t stack_bytes : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
-        EXPECT_EQ(message_of<device_fault>(misbehave::leaks, 2, never_seconds, stack_bytes),
-                  "channel 0 \"mischief\": 3 elements were reserved and never freed, 3 at level 1");
-    }
-    starts(message_of<device_fault>(misbehave::frees_twice),
-           "an element of a channel was freed twice while freeing an element of a channel: channel 0, level 1");
-    starts(message_of<device_fault>(misbehave::too_many),
-           "more elements at once than the channel is made for while producing into a channel: channel 0 gives 3");
-    starts(message_of<device_fault>(misbehave::for_ever, 5),
-           "deeper than the channel has levels while producing into a channel: channel 0 has 5 levels");
-    starts(message_of<device_fault>(misbehave::frees_twice, 2, never_seconds, 1 << 20),
-           "an element of a channel was freed twice while freeing an element of a channel: channel 0, level 1");
-    starts(message_of<device_fault>(misbehave::fails), "77");
-#if !defined(__CUDACC__)
-    starts(message_of<lane_error>(misbehave::throws), "a kernel threw");
-#endif
-}
-
-TEST_P(channel_graph_test, AGraphThatSpawnsForEverEndsAtItsDeadlineAndSaysWhatItHolds) {
-    const double seconds = is_checked(GetParam()) ? 0.02 : 2;
-    for (const std::uint64_t stack_bytes : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
-        const std::string text = message_of<timeout_error>(misbehave::for_ever, 1, seconds, stack_bytes);
-        EXPECT_NE(text.find("waiting for all work to be done"), std::string::npos) << text;
-        EXPECT_NE(text.find("; channel 0 \"mischief\": "), std::string::npos) << text;
-        EXPECT_NE(text.find(" at level 0"), std::string::npos) << text;
-        EXPECT_EQ(text.find(" 0 elements"), std::string::npos) << text;
-        const bool kept = text.find(" kept by warps)") != std::string::npos;
-        const bool on_gpu = GetParam().find("cuda") != std::string::npos;  // its warps may have none at the deadline
-        EXPECT_TRUE(stack_bytes != 0 ? kept || on_gpu : !kept) << text;
-        EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-    }
-}
-
-TEST_P(channel_graph_test, ACycleThatHasNoRoomEndsAtTheDeadlineAndSaysSo) {
-    runtime rt([] {
-        options o = options_of(GetParam(), 0);
-        o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 2;
-        return o;
-    }());
-    channel_graph graph(rt);
-    const auto ring = graph.channel<std::uint32_t>(4);
-    const auto kernel = graph.kernel(count_down{ring});
-    graph.connect(ring, kernel);
-    graph.init(ring, {2, 2, 2, 2}, rt.n_pes() - 1);
-    try {
-        graph.run(kernel);
-        ADD_FAILURE() << "nothing was thrown";
-    } catch (const timeout_error& late) {
-        EXPECT_NE(std::string(late.what()).find("; channel 0: 4 elements, 4 at level 0 (full)"), std::string::npos)
-            << late.what();
-    }
-    graph.init(ring, {2, 2}, rt.n_pes() - 1);
-    EXPECT_EQ(graph.run(kernel).items, 6u);
 }
 
 LANEWAY_ON_DEVICES(channel_graph_test, device_lists());

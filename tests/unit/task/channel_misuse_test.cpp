@@ -1,0 +1,1 @@
+#include "channel_misuse_suite.hpp"
