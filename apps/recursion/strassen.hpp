@@ -21,7 +21,7 @@ struct strassen_result {
 
 /// The product of two matrices of n rows; n is the grain times a power of two. `grain`: rows of the blocks that are
 /// multiplied by the definition, a power of two: up to strassen_block, which is the default, by one lane, up to
-/// max_strassen_block by the lanes of a block together, 128 by 128 elements at a time. PEs share the first seven
+/// max_strassen_block by the lanes of a block together, 128 by 256 elements at a time. PEs share the first seven
 /// products. Throws as channel_graph::run does.
 inline constexpr std::uint32_t strassen_block = 16, max_strassen_block = 1024;
 strassen_result strassen(const word_matrix& a, const word_matrix& b, std::uint32_t n,

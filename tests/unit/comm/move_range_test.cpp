@@ -48,8 +48,6 @@ class move_range_test : public testing::Test {};
 using numbers = testing::Types<std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float, double>;
 TYPED_TEST_SUITE(move_range_test, numbers);
 
-}  // namespace
-
 TYPED_TEST(move_range_test, CombinesWhateverTheAlignmentAndTheLength) {
     for (const memory_op op : {memory_op::add, memory_op::min, memory_op::max}) {
         for (const std::uint64_t lanes : {1, 16}) {
@@ -64,7 +62,7 @@ TYPED_TEST(move_range_test, CombinesWhateverTheAlignmentAndTheLength) {
     }
 }
 
-TEST(move_range_test, StoresWhateverTheAlignmentAndTheLength) {
+TEST(store_range_test, StoresWhateverTheAlignmentAndTheLength) {
     for (const std::uint64_t lanes : {1, 16}) {
         for (std::uint64_t words = 0; words < 300; ++words) {
             for (std::uint64_t first = 0; first < 4; ++first) {
@@ -83,4 +81,5 @@ TEST(move_range_test, StoresWhateverTheAlignmentAndTheLength) {
     }
 }
 
+}  // namespace
 }  // namespace laneway::test

@@ -26,7 +26,7 @@ struct started_item {
     bool tells_end;
 };
 
-/// Posts messages of a mailbox. They go the way of what handlers forward: whoever takes a round from the queue may be
+/// Posts messages of a mailbox. They go the way of what handlers forward: whoever takes a piece of a round may be
 /// inside a wait of its own, and cannot wait for room.
 template <class Routes, bool Followed>
 struct message_starter;
