@@ -214,6 +214,39 @@ TEST_P(triggers_misuse_test, CirclesWithoutEndAreNamed) {
     EXPECT_NO_THROW(rt.run(do_nothing{}, tags));
 }
 
+/// One lane, each once.
+struct trigger_three {
+    std::uint32_t tags[3];
+
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        if (ctx.rank() != 0) return;
+        for (const std::uint32_t tag : tags) (void)triggers.trigger(ctx, tag);
+    }
+};
+
+/// Two that go on and on, in the last bit of the first word of tags and in the last word, and one in the first bit.
+TEST_P(triggers_misuse_test, CirclesLeaveOthersTheirTurn) {
+    options o = job();
+    o.cpu_threads = 1;
+    if (!is_checked(GetParam())) o.timeout_seconds = 1;
+    runtime rt(o);
+    const auto words = rt.allocate<std::uint32_t>(4);
+    const auto fired = rt.allocate<std::uint64_t>(1);
+    auto tags = rt.triggers({.tags = 256, .alone_bytes = 0});
+    const auto copy_to = [&](std::uint64_t at) {
+        return trigger_operation::put(words.ref(), 0, 1, words.ref(), at, 0);
+    };
+    tags.prepare(0, 31, 1, copy_to(1).then(0, 31), firing::each_round);
+    tags.prepare(0, 224, 1, copy_to(2).then(0, 224), firing::each_round);
+    tags.prepare(0, 0, 1, copy_to(3).signal(fired.ref()[0]));
+    says(thrown<timeout_error>([&] {
+             rt.run(trigger_three{{31, 224, 0}}, tags);
+         }),
+         "operations in a circle without end");
+    EXPECT_EQ(fired.copy_out(0)[0], 1u);
+}
+
 /// A long circle, of which a handful of tags is told, and chains that end beside it.
 TEST_P(triggers_misuse_test, ALongCircleIsToldInShort) {
     options o = job();

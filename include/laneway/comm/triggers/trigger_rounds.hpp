@@ -315,10 +315,10 @@ private:
         const std::uint32_t bit = trigger_ref::shared_bit(tag);
         // Before there is something to take: who takes the last piece clears it again.
         const std::uint32_t before = ctx.fetch_or(shared_ + tag / 32, bit, order::relaxed, scope::device);
+        if ((before & bit) == 0) ctx.fetch_add(&counters_->shared, 1u, order::relaxed, scope::device);
         if constexpr (fences_apart) ctx.fence(order::release, scope::device);
         // Partner: the fence, or the acquire, in claim.
         ctx.store(left_ + tag, pieces, Ctx::tagged_order, scope::device);
-        if ((before & bit) == 0) ctx.fetch_add(&counters_->shared, 1u, order::relaxed, scope::device);
     }
 
     struct taken_piece {
@@ -331,16 +331,16 @@ private:
         if (once(ctx, mask, [&] { return std::uint32_t{any_piece(ctx)}; }) == 0) return {};
         const std::uint32_t words = trigger_ref::shared_words(view_.tags());
         const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
-        // From elsewhere each time, so that no tag waits for others that go on and on.
-        const std::uint32_t first = ctx.shuffle(mask, turn_++, Ctx::first_lane(mask)) % words;
+        // From elsewhere each time, each bit of each word in turn, so that no tag waits for others that go on and on.
+        const std::uint32_t turn = ctx.shuffle(mask, turn_++, Ctx::first_lane(mask));
         for (std::uint32_t base = 0; base < words; base += lanes) {
             const std::uint32_t ahead = base + static_cast<std::uint32_t>(rank_in(ctx, mask));
-            const std::uint32_t number = (first + ahead) % words;
+            const std::uint32_t number = (turn % words + ahead) % words;
             const std::uint32_t bits = ahead < words ? ctx.load(shared_ + number, order::relaxed, scope::device) : 0;
             for (lane_mask some = ctx.ballot(mask, bits != 0); some != 0; some &= some - 1) {
                 const int from = Ctx::first_lane(some);
                 taken_piece taken;
-                if (ctx.lane() == from) taken = take_of(ctx, 32 * number, bits);
+                if (ctx.lane() == from) taken = take_of(ctx, 32 * number, bits, turn / words % 32);
                 taken.tag = ctx.shuffle(mask, taken.tag, from);
                 taken.piece = ctx.shuffle(mask, taken.piece, from);
                 if (taken.tag != no_tag) return taken;
@@ -348,9 +348,8 @@ private:
         }
         return {};
     }
-    /// Takes a piece of one of these 32 tags, whose bits say where some may be left. One lane.
-    LANEWAY_FN taken_piece take_of(Ctx& ctx, std::uint32_t first_tag, std::uint32_t bits) {
-        const unsigned turned = turn_ % 32;
+    /// Takes a piece of one of these 32 tags, whose bits say where some may be left, the bit `turned` first. One lane.
+    LANEWAY_FN taken_piece take_of(Ctx& ctx, std::uint32_t first_tag, std::uint32_t bits, std::uint32_t turned) {
         for (bits = bits >> turned | bits << (32 - turned) % 32; bits != 0; bits &= bits - 1) {
             const std::uint32_t tag = first_tag + (static_cast<std::uint32_t>(Ctx::first_lane(bits)) + turned) % 32;
             const std::uint32_t left = claim(ctx, tag);
