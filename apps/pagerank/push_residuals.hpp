@@ -69,10 +69,11 @@ struct push_application {
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool add(Ctx& ctx, std::uint64_t word, std::uint64_t amount) const {
         if (amount == 0) return false;
-        // Relaxed: the word is its own data.
         push_word& to = of.words[word];
+        const std::uint64_t limit = to.limit;  // before the add, so that one way to memory serves both
+        // Relaxed: the word is its own data.
         const std::uint64_t before = ctx.fetch_add(&to.residual, amount, order::relaxed, scope::device);
-        return before <= to.limit && before + amount > to.limit;
+        return before <= limit && before + amount > limit;
     }
 
     template <class Ctx>

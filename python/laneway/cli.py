@@ -1,6 +1,7 @@
 """The `laneway` command."""
 
 import os
+import sys
 
 from laneway.signals import end_on_signals, write_line  # `from laneway import` would load all of it
 
@@ -13,11 +14,13 @@ def main(blocked: "set[int] | frozenset[int]" = frozenset()) -> None:
     """
     end_on_signals(blocked)
     try:
+        from laneway.app import app_of
         from laneway.invocation import run
+
+        run(app_of(sys.argv[1:]))
     except Exception as error:  # most often there is too little memory, of which each library has its own way to tell
         write_line("laneway: cannot start: " + reason(error))
         os._exit(1)  # as it ends, Python would stumble over what is half loaded
-    run()
 
 
 def reason(error: BaseException) -> str:

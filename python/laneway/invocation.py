@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from laneway import signals
-from laneway.app import app_of
 from laneway.errors import Error, UsageError, reason_of
 
 if TYPE_CHECKING:
+    import typer
     from _typeshed import ReadableBuffer
 
 
@@ -36,16 +36,21 @@ class StandardOutput(FileIO):
             raise OutputError from error
 
 
-def run() -> NoReturn:
-    """Do what the arguments of this process say, and end it."""
+def run(app: typer.Typer) -> NoReturn:
+    """Do what the arguments of this process say, and end it. `app`: with the command that they name.
+
+    What it cannot load on the way is left to the caller to tell.
+    """
     prepare_streams()
     warnings.showwarning = _tell_warning
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns that its list of fonts takes long or is not kept
     try:
-        code = app_of(sys.argv[1:])(standalone_mode=False)
+        code = app(standalone_mode=False)
         signals.point_of_no_return()
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
+    except ImportError:
+        raise
     except UsageError as error:
         fail(str(error), 2)
     except (Error, MemoryError) as error:

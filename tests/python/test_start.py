@@ -66,7 +66,7 @@ class Short(MetaPathFinder):
             {raises}
 
 sys.meta_path.insert(0, Short())
-sys.argv = ["laneway", "devices"]
+sys.argv = ["laneway", *{words}]
 from laneway.cli import main
 main()
 """
@@ -81,6 +81,12 @@ main()
     ],
 )
 def test_too_little_memory_to_load_the_package(raises: str, told: str) -> None:
-    done = python(STARTS.format(raises=raises.replace("\n", "\\n")))
+    done = python(STARTS.format(raises=raises.replace("\n", "\\n"), words=["bfs", "graph", "--source", "1"]))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
     assert done.stderr.startswith(f"laneway: cannot start: {told}")
+
+
+def test_too_little_memory_for_what_a_command_loads_later() -> None:
+    done = python(STARTS.format(raises="raise ImportError('libx.so: failed to map')", words=["devices"]))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "laneway: cannot start: libx.so: failed to map\n"
