@@ -41,7 +41,7 @@ struct multiply_tile {
             std::uint32_t sums[sum_rows][sum_columns] = {};
             load(ctx, memory, memory.parts[0], at, 0, lane, lanes);
             for (std::uint32_t k = 0; k < all.block; k += depth) {
-                // This part is there, and all lanes are through with the other one.
+                // This part is there, and all lanes are through with the other one: of an even number of parts.
                 if (!worker.sync(ctx)) return outcome::done;
                 const std::uint32_t next = k + depth, number = k / depth % 2;
                 if (next < all.block) load(ctx, memory, memory.parts[1 - number], at, next, lane, lanes);

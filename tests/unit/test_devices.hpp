@@ -78,6 +78,8 @@ inline std::vector<std::string> lone_device() {
 }
 
 inline bool is_checked(const std::string& devices) { return devices.starts_with("checked"); }
+/// Whether its PEs are of several kinds, which cannot store into each other's memory.
+inline bool is_mixed(const std::string& devices) { return devices.find(',') != std::string::npos; }
 
 /// How often a suite repeats its concurrent piece where that is one of the lanes of a PE: the seeds of a checked list,
 /// plain repetition elsewhere.

@@ -147,7 +147,7 @@ struct move_in_teams {
 TEST_P(collective_teams_test, SymmetricArraysOfEachTeam) {
     every_fourth_round(GetParam(), [&](options o) {
         const auto pes = laneway::machine(o.devices).n_pes();
-        const bool mixed = o.devices.find(',') != std::string::npos;  // such PEs reach no memory of each other's
+        const bool mixed = is_mixed(o.devices);  // such PEs reach no memory of each other's
         for (const int teams : {mixed ? 2 : 1, 2, 3}) {
             collectives_job job(o, in_turn(pes, teams));
             symmetric_array<std::uint64_t> array(job.machine, elements), wrong(job.machine, 1),
@@ -184,7 +184,7 @@ struct wait_for_first_team {
 };
 
 TEST_P(collective_teams_test, NoneWaitsForAnother) {
-    if (GetParam().find(',') != std::string::npos) GTEST_SKIP() << "a store reaches no PE of another kind";
+    if (is_mixed(GetParam())) GTEST_SKIP() << "a store reaches no PE of another kind";
     every_fourth_round(GetParam(), [&](options o) {
         const auto pes = laneway::machine(o.devices).n_pes();
         collectives_job job(o, in_turn(pes, 2));

@@ -80,7 +80,7 @@ void contended_words_agree(const options& o) {
     if constexpr (std::is_integral_v<T>) start[cleared] = static_cast<T>(~T{0});
     for (int pe = 0; pe < rt.n_pes(); ++pe) words.copy_in(pe, start);
     // Lanes that compare and exchange over PCIe fail most of the time.
-    const bool over_pcie = o.devices.find(',') != std::string::npos;
+    const bool over_pcie = is_mixed(o.devices);
     const std::uint32_t rounds = over_pcie ? 1 : is_checked(o.devices) ? 2 : o.devices.starts_with("cuda") ? 4 : 12;
     rt.run(contend<T>{words.ref(), drawn.ref(), rounds}, rt.one_sided());
 

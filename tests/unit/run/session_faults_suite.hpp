@@ -36,7 +36,7 @@ TEST_P(session_faults_test, HostThreadsOfACommunicatorNameWhatNobodyTakes) {
 }
 
 TEST_P(session_faults_test, HostThreadsThatPostTransfersNameWhatNobodyTakes) {
-    if (GetParam().find(',') != std::string::npos) GTEST_SKIP() << "a store reaches no PE of another kind";
+    if (is_mixed(GetParam())) GTEST_SKIP() << "a store reaches no PE of another kind";
     const auto post = [](std::uint64_t count, bool waits) {
         return [count, waits](runtime& rt) {
             const auto words = rt.allocate<std::uint64_t>(count + 1);
@@ -58,7 +58,7 @@ TEST_P(session_faults_test, HostThreadsThatPostTransfersNameWhatNobodyTakes) {
 }
 
 TEST_P(session_faults_test, TriggersOfHostThreadsThatNobodyTakesMeetTheDeadline) {
-    if (GetParam().find(',') != std::string::npos) GTEST_SKIP() << "a store reaches no PE of another kind";
+    if (is_mixed(GetParam())) GTEST_SKIP() << "a store reaches no PE of another kind";
     ends(
         injected_fault::mute_termination, 0, {"did not do in time"},  // so that PE 1 is told to take none
         [](runtime& rt) {

@@ -313,7 +313,8 @@ private:
     /// Leaves the pieces of a round to those who look for some, or the last one again. Nobody has any of them now.
     LANEWAY_SLOW void push(Ctx& ctx, std::uint32_t tag, std::uint32_t pieces) {
         const std::uint32_t bit = trigger_ref::shared_bit(tag);
-        // Before there is something to take: who takes the last piece clears it again.
+        // Before there is something to take. Partners: who takes the last piece clears it again, and subtracts, in
+        // claim.
         const std::uint32_t before = ctx.fetch_or(shared_ + tag / 32, bit, order::relaxed, scope::device);
         if ((before & bit) == 0) ctx.fetch_add(&counters_->shared, 1u, order::relaxed, scope::device);
         if constexpr (fences_apart) ctx.fence(order::release, scope::device);

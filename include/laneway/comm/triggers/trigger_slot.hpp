@@ -93,7 +93,7 @@ struct alignas(32) trigger_cell {
 struct trigger_counters {
     alignas(destructive_bytes) std::uint64_t created = 0;    ///< rounds opened, and triggers sent to other PEs
     alignas(destructive_bytes) std::uint64_t completed = 0;  ///< rounds over, and triggers of other PEs seen
-    alignas(destructive_bytes) std::uint32_t shared = 0;     ///< bits of trigger_ref::shared that are set
+    alignas(destructive_bytes) std::uint32_t shared = 0;     ///< bits of trigger_ref::shared that are set, about
     /// What all that poll look at: cells of other PEs' operations that are in use, those of triggers from outside,
     alignas(destructive_bytes) std::uint32_t cells = 0;
     std::uint32_t outside = 0;
