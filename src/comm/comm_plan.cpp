@@ -9,7 +9,7 @@
 #include "laneway/comm/forward_queue.hpp"
 #include "laneway/comm/roles.hpp"
 #include "laneway/comm/server.hpp"
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 #include "laneway/simt/checked/context.hpp"
 
 namespace laneway {

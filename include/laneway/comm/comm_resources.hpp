@@ -13,7 +13,7 @@
 #include "laneway/comm/forward_queue.hpp"
 #include "laneway/comm/reader_memory.hpp"
 #include "laneway/comm/ring_set.hpp"
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 
 namespace laneway {
 

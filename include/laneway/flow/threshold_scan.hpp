@@ -5,7 +5,8 @@
 // (TOPC 2020, section 5), see threshold_policy.
 #pragma once
 
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
+#include "laneway/simt/group.hpp"
 
 namespace laneway {
 

@@ -1,7 +1,7 @@
 // Two-sided messages as a component of a program: what lanes of the body hold.
 #pragma once
 
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 #include "laneway/comm/two_sided/host_messages_ref.hpp"
 #include "laneway/comm/two_sided/shared_call.hpp"
 #include "laneway/run/component.hpp"

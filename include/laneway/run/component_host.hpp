@@ -7,7 +7,7 @@
 #include "laneway/base/error.hpp"
 #include "laneway/base/report.hpp"
 #include "laneway/comm/comm_plan.hpp"
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 #include "laneway/run/component.hpp"
 #include "laneway/simt/machine.hpp"
 

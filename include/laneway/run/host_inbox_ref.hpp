@@ -6,7 +6,7 @@
 #pragma once
 
 #include "laneway/comm/answers.hpp"
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 #include "laneway/run/component.hpp"
 #include "laneway/simt/group.hpp"
 

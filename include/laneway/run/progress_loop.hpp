@@ -2,7 +2,7 @@
 #pragma once
 
 #include "laneway/comm/roles.hpp"
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/group.hpp"
 

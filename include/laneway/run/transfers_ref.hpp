@@ -2,7 +2,7 @@
 #pragma once
 
 #include "laneway/comm/await_others.hpp"
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 #include "laneway/comm/transfers/host_transfers_ref.hpp"
 #include "laneway/comm/transfers/transfer_engine.hpp"
 #include "laneway/run/component.hpp"

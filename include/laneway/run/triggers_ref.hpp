@@ -2,7 +2,7 @@
 #pragma once
 
 #include "laneway/comm/await_others.hpp"
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 #include "laneway/comm/triggers/host_triggers_ref.hpp"
 #include "laneway/comm/triggers/trigger_preparation.hpp"
 #include "laneway/comm/triggers/trigger_starter.hpp"

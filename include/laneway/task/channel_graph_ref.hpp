@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 #include "laneway/run/component.hpp"
 #include "laneway/task/channel_moving.hpp"
 #include "laneway/task/channel_ordered_agent.hpp"

@@ -1,7 +1,7 @@
 // Remote queues, as a component of a program: the view of one PE.
 #pragma once
 
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 #include "laneway/run/component.hpp"
 #include "laneway/task/remote_agent.hpp"
 

@@ -6,7 +6,7 @@
 // entry is done to a ring. Tasks that tasks spawn wait in deques of the warps.
 #pragma once
 
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 #include "laneway/run/component.hpp"
 #include "laneway/task/task_agent.hpp"
 

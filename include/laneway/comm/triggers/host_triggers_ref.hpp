@@ -3,7 +3,7 @@
 // It tells the host in turn, when an epoch is being closed, which tags are not at rest.
 #pragma once
 
-#include "laneway/comm/termination.hpp"
+#include "laneway/comm/termination_ref.hpp"
 #include "laneway/comm/triggers/trigger_arrivals.hpp"
 
 namespace laneway {
