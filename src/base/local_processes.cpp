@@ -12,17 +12,12 @@
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
 #include "laneway/base/one_line.hpp"
+#include "laneway/base/wait_limit.hpp"
 #include "local_joining.hpp"
 
 namespace laneway {
 
 namespace {
-
-using clock = std::chrono::steady_clock;
-
-clock::time_point after(double seconds) {
-    return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
-}
 
 class local_job final : public bootstrap {
 public:
@@ -39,7 +34,7 @@ public:
     std::vector<contribution> all_gather(const contribution& mine, double seconds) override {
         refuse_elsewhere();
         refuse_when_over();
-        return or_leave([&] { return gather(mine, after(seconds), seconds); });
+        return or_leave([&] { return gather(mine, seconds); });
     }
 
     void alert() override {
@@ -118,10 +113,11 @@ private:
         return "process " + std::to_string(other) + known + " of job " + name_;
     }
 
-    std::vector<contribution> gather(const contribution& mine, clock::time_point limit, double seconds) {
+    std::vector<contribution> gather(const contribution& mine, double seconds) {
+        wait_limit limit{wait_limit::seconds(seconds)};
         for_others([&](peer_state& peer) { peer.link.send(note::contribution, mine); });
         while (const int late = not_given() + 1) {
-            if (clock::now() > limit) throw_late("waiting for " + name_of(late - 1), seconds);
+            if (limit.is_over()) throw_late("waiting for " + name_of(late - 1), seconds);
             interruption::poll();
             wait();
         }

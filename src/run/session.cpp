@@ -6,6 +6,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
+#include "laneway/base/wait_limit.hpp"
 #include "laneway/simt/cuda/profiler_range.hpp"
 
 namespace laneway {
@@ -254,8 +255,8 @@ void resident_program::end_with(std::unique_lock<std::mutex>& lock, const std::e
 /// Has the program leave the devices whatever it does; false where it has not in time. The machine gives lanes up that
 /// do not return, but not those of checked devices, which its own thread runs.
 bool resident_program::expel(std::unique_lock<std::mutex>& lock) {
-    const auto end = last_deadline();
-    while (resident_ && clock::now() < end) {
+    wait_limit limit(last_deadline() - clock::now());
+    while (resident_ && !limit.is_over()) {
         machine_.end_soon();
         changed_.wait_for(lock, look);
     }
@@ -283,10 +284,10 @@ void resident_program::await_leave(std::unique_lock<std::mutex>& lock, const Lef
 /// Waits until no other thread uses the devices.
 device::hold resident_program::hold_devices() {
     device::hold mine(using_, std::defer_lock);
-    const auto end = last_deadline();
+    wait_limit limit(last_deadline() - clock::now());
     while (!mine.try_lock_for(look)) {
         interruption::poll();
-        if (clock::now() > end) throw_late("another thread uses the session's devices");
+        if (limit.is_over()) throw_late("another thread uses the session's devices");
     }
     return mine;
 }
@@ -366,9 +367,9 @@ void resident_program::stop() {
 
 /// Until no other thread is at stopping the session. With the mutex.
 void resident_program::await_other_stop(std::unique_lock<std::mutex>& lock) {
-    const auto end = last_deadline();
+    wait_limit limit(last_deadline() - clock::now());
     while (stopping_) {
-        if (clock::now() > end) throw_late("another thread stops the session");
+        if (limit.is_over()) throw_late("another thread stops the session");
         changed_.wait_for(lock, look);
     }
 }
@@ -403,9 +404,10 @@ void resident_program::finish(std::unique_lock<std::mutex>& lock) {
         over_ = true;
         machine_.set_give_back({});
     }
-    { const device::hold last = hold_devices(); }            // whoever had the devices given back has used them
-    for (const auto end = last_deadline(); visits_ != 0;) {  // they are told so
-        if (clock::now() > end) throw_late("a host thread is at work with the session");
+    { const device::hold last = hold_devices(); }  // whoever had the devices given back has used them
+    // They are told so.
+    for (wait_limit limit(last_deadline() - clock::now()); visits_ != 0;) {
+        if (limit.is_over()) throw_late("a host thread is at work with the session");
         std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
     lock.lock();
@@ -427,13 +429,13 @@ void resident_program::throw_failure() {
 
 void resident_program::pass_deadline() {
     std::unique_lock lock(mutex_);
-    const auto start = clock::now();
+    wait_limit of_its_own(grace), limit(4 * grace);
     // Only while the program is there: others may run on the devices. Said again and again, as it may just be on its
     // way.
-    while (resident_ && !failure_ && clock::now() < start + 4 * grace) {
+    while (resident_ && !failure_ && !limit.is_over()) {
         past_deadline_ = true;
         machine_.pass_deadline(timeout_seconds_);
-        if (clock::now() > start + grace) machine_.end_soon();
+        if (of_its_own.is_over()) machine_.end_soon();
         changed_.wait_for(lock, look);
     }
     if (past_deadline_ && !failure_) failure_ = late();

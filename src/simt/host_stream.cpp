@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/fault_text.hpp"
+#include "laneway/base/wait_limit.hpp"
 #include "laneway/simt/checked/launch.hpp"
 #include "laneway/simt/cpu/launch.hpp"
 #include "laneway/simt/thrown_log.hpp"
@@ -70,14 +72,15 @@ void host_stream::launch(const pe_program& program, const launch_shape& shape) {
 void host_stream::run_threads(const pe_program& program, const launch_shape& shape) {
     const auto run = cpu::launch(scene_->env, shape, program);
     run->start(scene_->env.timeout_ns);
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(place_.job.timeout_seconds);
+    wait_limit limit{wait_limit::seconds(place_.job.timeout_seconds)};
     bool told = false;
     while (!run->done(std::chrono::milliseconds(20))) {
-        const auto now = std::chrono::steady_clock::now();
-        if (now < limit) continue;
-        if (!told) std::atomic_ref(scene_->control.stop).store(stop_word::deadline);
-        told = true;
-        if (now < limit + std::chrono::seconds(1)) continue;
+        if (!limit.is_over()) continue;
+        if (!std::exchange(told, true)) {
+            std::atomic_ref(scene_->control.stop).store(stop_word::deadline);
+            limit.renew(std::chrono::seconds(1));
+            continue;
+        }
         place_.device->abandon();
         keep_for_good(scene_);
         throw timeout_error(place_.device->name() + ": a kernel did not end within the deadline");

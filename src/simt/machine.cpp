@@ -20,7 +20,7 @@ namespace laneway {
 namespace {
 
 constexpr std::size_t faults_at = 256;
-constexpr double grace_seconds = 1.0;  // from asking all lanes to stop to giving a kernel up
+constexpr wait_limit::seconds time_to_leave{1};  // from asking all lanes to stop to giving a kernel up
 
 fault_record* record_of(const std::shared_ptr<std::byte>& host_visible, std::size_t pe) {
     return reinterpret_cast<fault_record*>(host_visible.get() + faults_at) + pe;
@@ -304,7 +304,8 @@ run_end machine::end_together(const std::exception_ptr& left, double seconds) {
     run_end all;
     try {
         // Others may take as long as this process may: until the deadline, and to be given up after it.
-        const auto ends = group_->meet("ending a run", {mine.to_bytes(), {}}, seconds * 1.125 + 4 * grace_seconds);
+        const auto ends =
+            group_->meet("ending a run", {mine.to_bytes(), {}}, seconds * 1.125 + 4 * time_to_leave.count());
         std::size_t p = 0;
         for (int process = 0; process < n_processes(); ++process) {
             const auto pes = static_cast<std::size_t>(std::count(owners_.begin(), owners_.end(), process));
@@ -391,21 +392,14 @@ void machine::tell_lanes(std::uint32_t word) const {
 }
 
 void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double seconds_left) {
-    using clock = std::chrono::steady_clock;
-    const auto after = [](double seconds) {
-        return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
-    };
-    auto limit = after(seconds_left * 1.125 + grace_seconds);
-    const run_watch watch{limit, after(grace_seconds) - clock::now(),
+    wait_limit limit(wait_limit::seconds(seconds_left * 1.125) + time_to_leave);
+    const run_watch watch{time_to_leave,
                           [&] {
                               interruption::poll();
                               return leaving_ || any_fault() || services.failed() || group_->alerted();
                           },
-                          [&] {
-                              stop_all();
-                              limit = after(grace_seconds);
-                          }};
-    if (const auto late = watch.await(runs)) {
+                          [&] { stop_all(); }};
+    if (const auto late = watch.await(runs, limit)) {
         const std::size_t pe = own_[*late];
         throw timeout_error("PE " + std::to_string(pe) + " (" + devices_[pe]->name() +
                             "): its kernel did not end within the deadline, nor when it was told to stop" +
@@ -416,8 +410,8 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
     if (any_fault()) tell_lanes(stop_word::ends);
     services.end();
     constexpr auto look = std::chrono::milliseconds(20);
-    while (!services.returned(std::min(limit, clock::now() + look)) && clock::now() < limit) interruption::poll();
-    if (services.join(limit)) return;
+    while (!services.returned(look) && !limit.is_over()) interruption::poll();
+    if (services.join()) return;
     abandon(runs);
     // Where a lane ran out of time as well, its own report says more.
     if (!any_fault()) throw timeout_error("a host thread did not return within the deadline" + services.account());
@@ -426,14 +420,13 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
 void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& services) {
     stop_all();
     services.end();
-    using clock = std::chrono::steady_clock;
-    const auto limit =
-        clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(grace_seconds));
+    constexpr auto look = std::chrono::microseconds(200);
+    wait_limit limit(time_to_leave);
     bool all_ended = true;
     for (auto& run : runs) run->start(0);
     for (auto& run : runs) {
         try {
-            while (!run->done(std::chrono::microseconds(200)) && clock::now() < limit) {
+            while (!run->done(look) && !limit.is_over()) {
             }
             if (run->done(std::chrono::microseconds(0))) {
                 run->join();
@@ -444,7 +437,9 @@ void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& 
             // The first exception is on its way to the caller; this run has ended as well.
         }
     }
-    all_ended = services.join(limit) && all_ended;
+    while (!services.returned(look) && !limit.is_over()) {
+    }
+    all_ended = services.join() && all_ended;
     if (!all_ended) abandon(runs);
 }
 

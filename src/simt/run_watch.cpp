@@ -4,11 +4,10 @@
 
 namespace laneway {
 
-std::optional<std::size_t> run_watch::await(const std::vector<std::unique_ptr<running>>& runs) const {
-    using clock = std::chrono::steady_clock;
+std::optional<std::size_t> run_watch::await(const std::vector<std::unique_ptr<running>>& runs,
+                                            wait_limit& limit) const {
     std::vector<std::size_t> open(runs.size());
     for (std::size_t i = 0; i < open.size(); ++i) open[i] = i;
-    auto end = limit;
     bool stopping = false;
     while (!open.empty()) {
         // The host sleeps in one look of a round, if at all, so a round is short however many PEs there are.
@@ -18,9 +17,9 @@ std::optional<std::size_t> run_watch::await(const std::vector<std::unique_ptr<ru
         if (!stopping && failing()) {
             stopping = true;
             stop();
-            end = clock::now() + grace;
+            limit.renew(grace);
         }
-        if (clock::now() > end) return open.front();
+        if (limit.is_over()) return open.front();
     }
     return {};
 }

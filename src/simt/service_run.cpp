@@ -65,7 +65,8 @@ service_run::service_run(std::vector<std::shared_ptr<host_service>> services) : 
 
 service_run::~service_run() {
     end();
-    (void)join(std::chrono::steady_clock::now() + grace);  // false: join() has left them behind
+    (void)returned(grace);
+    (void)join();  // false: it has left them behind
 }
 
 void service_run::start() {
@@ -103,14 +104,14 @@ void service_run::end() { state_->ended.store(true, std::memory_order_release); 
 
 bool service_run::failed() const { return state_->failed; }
 
-bool service_run::returned(std::chrono::steady_clock::time_point limit) const {
+bool service_run::returned(std::chrono::steady_clock::duration wait) const {
     std::unique_lock lock(state_->mutex);
-    return state_->changed.wait_until(lock, limit, [&] { return state_->running == 0; });
+    if (state_->threads.empty()) wait = {};  // left behind, or there are none
+    return state_->changed.wait_for(lock, wait, [&] { return state_->running == 0; });
 }
 
-bool service_run::join(std::chrono::steady_clock::time_point limit) {
-    // Without threads it has been called before, or there are none to wait for.
-    const bool all = returned(state_->threads.empty() ? std::chrono::steady_clock::time_point{} : limit);
+bool service_run::join() {
+    const bool all = returned({});
     auto threads = std::exchange(state_->threads, {});
     for (auto& thread : threads) {
         if (all) {

@@ -31,10 +31,11 @@ public:
     void end();
     /// Whether a service threw. Any thread.
     [[nodiscard]] bool failed() const;
-    /// After end(): whether all threads have returned; waits for that until `limit`.
-    [[nodiscard]] bool returned(std::chrono::steady_clock::time_point limit) const;
-    /// The same, once: threads that have not returned then are left behind.
-    [[nodiscard]] bool join(std::chrono::steady_clock::time_point limit);
+    /// After end(): whether all threads have returned; waits for that no longer than `wait`.
+    [[nodiscard]] bool returned(std::chrono::steady_clock::duration wait) const;
+    /// Joins the threads if all have returned by now; otherwise leaves them behind and returns false. Once: later
+    /// calls, and returned() behind it, wait for nothing.
+    [[nodiscard]] bool join();
     /// What the first failing service threw; null: none did.
     [[nodiscard]] std::exception_ptr thrown() const;
 

@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <thread>
 
 namespace laneway::test {
 namespace {
-
-using clock = std::chrono::steady_clock;
 
 /// Is asked whether it is done; ends after so many looks, or never.
 class fake_run final : public running {
@@ -37,8 +36,10 @@ using run_list = std::vector<std::unique_ptr<running>>;
 
 void add(run_list& runs, int looks, bool throws = false) { runs.push_back(std::make_unique<fake_run>(looks, throws)); }
 
-run_watch watch_for(clock::duration time) {
-    return {clock::now() + time, {}, [] { return false; }, [] { FAIL() << "nothing has failed"; }};
+/// As run_watch::await; nothing fails.
+std::optional<std::size_t> await_for(wait_limit::seconds time, const run_list& runs) {
+    wait_limit limit(time);
+    return run_watch{{}, [] { return false; }, [] { FAIL() << "nothing has failed"; }}.await(runs, limit);
 }
 
 TEST(run_watch_test, WhatOneRunThrowsComesWhileOthersHang) {
@@ -51,15 +52,15 @@ TEST(run_watch_test, WhatOneRunThrowsComesWhileOthersHang) {
                 add(runs, fake_run::never);
             }
         }
-        EXPECT_THROW((void)watch_for(std::chrono::hours(1)).await(runs), std::domain_error) << "of run " << place;
+        EXPECT_THROW((void)await_for(std::chrono::hours(1), runs), std::domain_error) << "of run " << place;
     }
 }
 
 TEST(run_watch_test, ReturnsWhenAllAreDoneAndAsksNoneAgain) {
     run_list runs;
     for (const int looks : {5, 1, 9, 1}) add(runs, looks);
-    EXPECT_FALSE(watch_for(std::chrono::hours(1)).await(runs));
-    EXPECT_FALSE(watch_for(std::chrono::hours(1)).await({}));
+    EXPECT_FALSE(await_for(std::chrono::hours(1), runs));
+    EXPECT_FALSE(await_for(std::chrono::hours(1), {}));
 }
 
 TEST(run_watch_test, NamesTheFirstRunThatIsNotDoneInTime) {
@@ -67,18 +68,54 @@ TEST(run_watch_test, NamesTheFirstRunThatIsNotDoneInTime) {
     add(runs, 1);
     add(runs, fake_run::never);
     add(runs, fake_run::never);
-    EXPECT_EQ(watch_for(clock::duration(0)).await(runs), 1u);
+    EXPECT_EQ(await_for(wait_limit::seconds(0), runs), 1u);
 }
 
 TEST(run_watch_test, TellsAllToStopOnceAndThenGivesThemTheGrace) {
     run_list runs;
     add(runs, fake_run::never);
     int looks = 0, stops = 0;
-    const run_watch watch{clock::now() + std::chrono::hours(1), clock::duration(0), [&] { return ++looks == 20; },
-                          [&] { ++stops; }};
-    EXPECT_EQ(watch.await(runs), 0u) << "the grace, not the limit, ends the wait";
+    wait_limit limit(std::chrono::hours(1));
+    const run_watch watch{wait_limit::seconds(0), [&] { return ++looks == 20; }, [&] { ++stops; }};
+    EXPECT_EQ(watch.await(runs, limit), 0u) << "the grace, not the limit, ends the wait";
     EXPECT_EQ(stops, 1);
     EXPECT_EQ(looks, 20);
+}
+
+/// A run whose looks take long, as on a machine that stands still: the first, or each one. Ends at the fifth look.
+class stalled_run final : public running {
+public:
+    explicit stalled_run(bool always) : always_(always) {}
+    bool done(std::chrono::microseconds) override {
+        if (asked_ == 0 || always_) std::this_thread::sleep_for(stall);
+        return ++asked_ == 5;
+    }
+    void join() override {}
+
+    static constexpr auto stall = std::chrono::milliseconds(300);
+
+private:
+    bool always_;
+    int asked_ = 0;
+};
+
+TEST(run_watch_test, TimeInWhichTheMachineStoodStillDoesNotCount) {
+    run_list runs;
+    runs.push_back(std::make_unique<stalled_run>(false));
+    EXPECT_FALSE(await_for(stalled_run::stall - std::chrono::milliseconds(20), runs));
+}
+
+TEST(run_watch_test, EachLookCountsHoweverLongItTakes) {
+    run_list runs;
+    runs.push_back(std::make_unique<stalled_run>(true));
+    EXPECT_EQ(await_for(2 * wait_limit::longest_look, runs), 0u);
+}
+
+TEST(run_watch_test, ARenewedLimitBeginsAnew) {
+    wait_limit limit(wait_limit::seconds(-1));
+    EXPECT_TRUE(limit.is_over());
+    limit.renew(std::chrono::hours(1));
+    EXPECT_FALSE(limit.is_over());
 }
 
 }  // namespace
