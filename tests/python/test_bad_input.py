@@ -7,11 +7,11 @@ import lzma
 import os
 import random
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import COMMAND, SMALL, Run, names
+from programs import run_program
 
 
 def noise() -> bytes:
@@ -110,7 +110,7 @@ def test_the_graph_is_not_replaced_by_an_output(laneway: Run, small: Path, tmp_p
 def test_the_file_behind_standard_output_is_not_replaced(small: Path, tmp_path: Path) -> None:
     with (tmp_path / "table.txt").open("w") as table:
         words = [COMMAND, "sssp", small, "--source", "1", "--devices", "cpu:1", "--json", "/dev/stdout"]
-        done = subprocess.run(words, stdout=table, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = run_program(words, stdout=table)
         assert done.returncode == 2
         assert done.stderr.startswith("laneway: /dev/stdout: cannot be written")
         assert os.path.samestat(os.fstat(table.fileno()), (tmp_path / "table.txt").stat())

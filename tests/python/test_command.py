@@ -16,6 +16,7 @@ import pytest
 import typer
 from conftest import COMMAND, SMALL_DISTANCES, SMALL_LEVELS, Run, compressed, device_lists, metis, names
 from laneway.app import FILES, app_of
+from programs import run_program
 
 PNG = b"\x89PNG"
 
@@ -140,14 +141,14 @@ def test_unit_of_distances(laneway: Run, tmp_path: Path, program: str, unit: str
 def test_full_disk_behind_standard_output(small: Path) -> None:
     with Path("/dev/full").open("w") as full:
         for words in (["sssp", small, "--source", "1", "--devices", "cpu:1"], ["devices"], ["--help"]):
-            done = subprocess.run([COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            done = run_program([COMMAND, *words], stdout=full)
             assert done.returncode == 2
             assert done.stderr == "laneway: standard output cannot be written: no space left on device\n"
 
 
 def test_errors_of_files_are_not_told_as_of_standard_output(small: Path, tmp_path: Path) -> None:
     line = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" sssp "$1" --source 1 --devices cpu:1 --json r.json'
-    done = subprocess.run(["sh", "-c", line, COMMAND, small], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = run_program(["sh", "-c", line, COMMAND, small], cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "laneway: the system says: no such file or directory\n"
 
@@ -156,20 +157,11 @@ def test_errors_of_files_are_not_told_as_of_standard_output(small: Path, tmp_pat
 def test_a_reader_that_goes_away_is_no_error_to_tell(small: Path, unbuffered: str) -> None:
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
-        told = subprocess.run(
-            [COMMAND, "--help"], stdout=full, stderr=subprocess.PIPE, env=environment, text=True, timeout=60
-        )
+        told = run_program([COMMAND, "--help"], environment, stdout=full)
     assert told.stderr == "laneway: standard output cannot be written: no space left on device\n"
     ours, theirs = os.pipe()
     os.close(ours)
-    done = subprocess.run(
-        [COMMAND, "sssp", small, "--source", "1", "--devices", "cpu:1"],
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-        env=environment,
-        text=True,
-        timeout=60,
-    )
+    done = run_program([COMMAND, "sssp", small, "--source", "1", "--devices", "cpu:1"], environment, stdout=theirs)
     os.close(theirs)
     assert (done.returncode, done.stderr) == (1, "")
 
@@ -178,7 +170,7 @@ def test_a_reader_that_goes_away_is_no_error_to_tell(small: Path, unbuffered: st
 def test_closed_streams(small: Path, tmp_path: Path, closed: str) -> None:
     line = f'exec "$0" sssp "$1" --source 1 --devices cpu:1 --json "$2" {closed}'
     words = ["sh", "-c", line, COMMAND, small, tmp_path / "r.json"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = run_program(words)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads((tmp_path / "r.json").read_text())["result"]["reached"] == 4
 
@@ -256,10 +248,7 @@ def test_the_package_is_run_as_the_command(small: Path) -> None:
     words = ["sssp", str(small), "--source", "1", "--devices", "cpu:1", "--verify"]
     for arguments, code in ((words, 0), (["nix"], 2), (["sssp", "none.gr", "--source", "1"], 2), (["--version"], 0)):
         command = ["-c", "from laneway.cli import main; main()"]
-        done, expected = (
-            subprocess.run([sys.executable, *start, *arguments], capture_output=True, text=True, timeout=60)
-            for start in (["-m", "laneway"], command)
-        )
+        done, expected = (run_program([sys.executable, *start, *arguments]) for start in (["-m", "laneway"], command))
         assert done.returncode == expected.returncode == code
         assert done.stderr == expected.stderr
         assert done.stdout.split()[:3] == expected.stdout.split()[:3]

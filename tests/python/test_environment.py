@@ -15,6 +15,7 @@ import pytest
 from conftest import COMMAND, SMALL, Run, names
 from laneway.outputs import Outputs
 from laneway.pending_file import PendingFile
+from programs import run_program
 
 # Uses what is left below a limit of its own address space; an exception of the package is as good as a result.
 LITTLE_MEMORY = """
@@ -36,7 +37,7 @@ except lw.Error as error:
 @pytest.mark.parametrize("mebibytes", [40, 90, 150, 250, 400])
 def test_little_memory(small: Path, mebibytes: int) -> None:
     words = [sys.executable, "-c", LITTLE_MEMORY, small, str(mebibytes)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = run_program(words)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "76\n" or "memory" in done.stdout or "thread" in done.stdout
 
@@ -61,7 +62,7 @@ except (MemoryError, lw.SystemError):
 @pytest.mark.parametrize("mebibytes", [16, 32, 44, 56, 72])  # each of the copies that are made fails in one
 def test_a_copy_with_little_memory(mebibytes: int) -> None:
     words = [sys.executable, "-c", COPY, str(mebibytes)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = run_program(words)
     assert (done.returncode, done.stdout, done.stderr) == (0, "no memory\n", "")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from conftest import COMMAND, SMALL, Run, names
 from laneway.pending_file import PendingFile
+from programs import run_program
 from test_bad_input import assert_refused
 
 LDBC = {"x.v": "1\n2\n3\n", "x.e": "1 2 4\n2 3 1\n", "x.properties": "graph.x.directed = true\n"}
@@ -90,7 +90,7 @@ def test_a_file_that_is_replaced_keeps_its_mode(laneway: Run, small: Path, tmp_p
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o777])
 def test_new_files_have_the_mode_of_new_files(small: Path, tmp_path: Path, mask: int) -> None:
     words = [COMMAND, "sssp", small, "--source", "1", "--devices", "cpu:1", "--json", "r.json", "--plot", "r.png"]
-    done = subprocess.run(words, cwd=tmp_path, umask=mask, capture_output=True, text=True, timeout=60)
+    done = run_program(words, cwd=tmp_path, umask=mask)
     assert (done.returncode, done.stderr) == (0, "")
     for name in ("r.json", "r.png"):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o666 & ~mask
@@ -141,7 +141,7 @@ def test_a_full_disk(tmp_path: Path, words: list[object], output: str) -> None:
     before = names(tmp_path)
     devices = [] if words[0] == "generate" else ["--devices", "cpu:1"]
     line = [str(COMMAND), *map(str, words), output, *devices]
-    done = subprocess.run(line, cwd=tmp_path, preexec_fn=small_disk, capture_output=True, text=True, timeout=60)
+    done = run_program(line, cwd=tmp_path, preexec_fn=small_disk)
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert done.stderr.count("\n") == 1 and f"{output}" in done.stderr and "cannot be written" in done.stderr
     made = [name for name in names(tmp_path) if name not in before]
@@ -152,9 +152,7 @@ def test_who_draws_for_the_first_time_on_a_full_disk(small: Path, tmp_path: Path
     """The list of fonts that matplotlib makes then cannot be kept either, which is no line beside ours."""
     line = [str(COMMAND), "sssp", str(small), "--source", "1", "--devices", "cpu:1", "--plot", "r.svg"]
     home = {**os.environ, "HOME": str(tmp_path), "MPLCONFIGDIR": str(tmp_path / "drawing")}
-    done = subprocess.run(
-        line, cwd=tmp_path, env=home, preexec_fn=small_disk, capture_output=True, text=True, timeout=120
-    )
+    done = run_program(line, home, cwd=tmp_path, preexec_fn=small_disk)
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert done.stderr == "laneway: r.svg: cannot be written: file too large\n"
     assert names(tmp_path) == ["drawing", "small.gr"]
@@ -163,7 +161,7 @@ def test_who_draws_for_the_first_time_on_a_full_disk(small: Path, tmp_path: Path
 def test_a_full_disk_keeps_no_graph_but_the_run_goes_on(tmp_path: Path) -> None:
     (tmp_path / "small.gr").write_text(SMALL)
     line = [str(COMMAND), "sssp", "small.gr", "--source", "1", "--devices", "cpu:1", "--cache", "c"]
-    done = subprocess.run(line, cwd=tmp_path, preexec_fn=small_disk, capture_output=True, text=True, timeout=60)
+    done = run_program(line, cwd=tmp_path, preexec_fn=small_disk)
     assert (done.returncode, "reached" in done.stdout) == (0, True), done.stderr
     assert done.stderr.startswith("laneway: warning: the graph is not kept for the next run: c/small.gr.")
     assert done.stderr.count("\n") == 1 and "cannot be written" in done.stderr
@@ -200,7 +198,7 @@ def test_a_full_disk_is_told_to_scripts_as_well(tmp_path: Path) -> None:
     for name in ("g.gr", "p.npy"):
         (tmp_path / name).write_text("mine")
     words = [sys.executable, "-c", WRITES]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = run_program(words, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert [line.split(": cannot be written: ")[0] for line in done.stdout.splitlines()] == [
         "g.gr",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from conftest import Run, metis
 from laneway.compiled_output import compiled_output_to_stderr
+from programs import run_program
 
 LOUD = "Cannot bisect a graph with 0 vertices"  # what METIS says of more parts than vertices
 
@@ -40,7 +40,7 @@ def test_the_command(laneway: Run, partition: str) -> None:
 @pytest.mark.parametrize("closed", ["", "2>&-", ">&-"])
 def test_a_script(partition: str, closed: str) -> None:
     words = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, PARTS.replace("metis", partition)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = run_program(words)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ("" if closed == ">&-" else "before\nbehind\n")
     assert (LOUD in done.stderr) == (closed == "")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from programs import run_program
 
 LOADED = """
 import sys
@@ -16,7 +17,7 @@ print(*sorted(name for name in set(sys.modules) - before if not name.startswith(
 
 
 def python(program: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    return run_program([sys.executable, "-c", program])
 
 
 def test_signals_are_caught_before_anything_else_is_loaded() -> None:
