@@ -1,5 +1,6 @@
 # One step of what the guide to building says about using the library from another project: cmake -DSTEP=... -P step.cmake
-# Needs SOURCE and FOLDER (scratch), CMAKE, GENERATOR, MAKE_PROGRAM, COMPILER, NVCC (may be empty), DEPS, PKG_CONFIG.
+# Needs SOURCE, TREE (its build) and FOLDER (scratch), CMAKE, GENERATOR, MAKE_PROGRAM, COMPILER, NVCC (may be empty),
+# HAS_CUDA (whether the build has code for GPUs), LIBDIR (where it installs libraries), DEPS, PKG_CONFIG.
 set(prefix ${FOLDER}/prefix)
 set(common -G ${GENERATOR} -DCMAKE_MAKE_PROGRAM=${MAKE_PROGRAM} -DCMAKE_CXX_COMPILER=${COMPILER})
 set(cuda OFF)
@@ -23,7 +24,7 @@ endfunction()
 
 # Flags for a compiler that is called by hand.
 function(flags_by_pkg_config)
-    run("" ${PKG_CONFIG} --cflags --libs ${prefix}/lib/pkgconfig/laneway.pc)
+    run("" ${PKG_CONFIG} --cflags --libs ${prefix}/${LIBDIR}/pkgconfig/laneway.pc)
     separate_arguments(flags UNIX_COMMAND "${output}")
     set(flags ${flags} PARENT_SCOPE)
 endfunction()
@@ -34,13 +35,16 @@ set(old "laneway runs on GPUs of architecture 80 or newer")
 if(STEP STREQUAL "library")
     run("" ${CMAKE} -E rm -rf ${prefix})
     run("" ${CMAKE} -S ${SOURCE} -B ${FOLDER}/release ${common} -DLANEWAY_TESTS=OFF -DLANEWAY_CUDA=${cuda}
-        -DLANEWAY_DEPS=${DEPS} -DCMAKE_INSTALL_LIBDIR=lib -DLANEWAY_UNITY=ON
-        -DCMAKE_BUILD_TYPE=None)  # no optimisation: what is installed is looked at, not measured
-    run("" ${CMAKE} --build ${FOLDER}/release --target laneway)
-    if(EXISTS ${FOLDER}/release/liblaneway_apps.a)
-        message(FATAL_ERROR "the target laneway built more than the library")
+        -DLANEWAY_DEPS=${DEPS})
+    if(GENERATOR MATCHES "Ninja")  # which plans no more than to look for sources again, with -n
+        run("" ${MAKE_PROGRAM} -C ${FOLDER}/release -t commands laneway)
+    else()
+        run("" ${CMAKE} --build ${FOLDER}/release --target laneway -- -n)
     endif()
-    run("" ${CMAKE} --install ${FOLDER}/release --prefix ${prefix} --component development)
+    if(NOT output MATCHES "liblaneway\\.a" OR output MATCHES "laneway_apps")
+        message(FATAL_ERROR "the target laneway is not the library alone:\n${output}")
+    endif()
+    run("" ${CMAKE_COMMAND} --install ${TREE} --prefix ${prefix} --component development)
 elseif(STEP STREQUAL "find_package")
     run("" ${CMAKE} -B ${FOLDER}/consumer ${consumer})
     run("" ${CMAKE} --build ${FOLDER}/consumer)
@@ -57,7 +61,7 @@ elseif(STEP STREQUAL "other_cuda_setting")
     flags_by_pkg_config()
     set(named "built_with_cuda")
     set(other 1)
-    if(NVCC)
+    if(HAS_CUDA)
         set(named "built_without_cuda")
         set(other 0)
     endif()
@@ -65,8 +69,10 @@ elseif(STEP STREQUAL "other_cuda_setting")
     run("undefined reference to .laneway::library_was_${named}" ${COMPILER} -std=c++20 -O0 ${app} ${flags}
         -o ${FOLDER}/other)
 elseif(STEP STREQUAL "old_gpus")
-    run("${old}.*CMAKE_CUDA_ARCHITECTURES is 75" ${CMAKE} -B ${FOLDER}/old ${consumer} -DWITH_CUDA=ON
-        -DCMAKE_CUDA_ARCHITECTURES=75)
+    if(HAS_CUDA)
+        run("${old}.*CMAKE_CUDA_ARCHITECTURES is 75" ${CMAKE} -B ${FOLDER}/old ${consumer} -DWITH_CUDA=ON
+            -DCMAKE_CUDA_ARCHITECTURES=75)
+    endif()
     run("${old}.*CMAKE_CUDA_ARCHITECTURES is 70;90" ${CMAKE} -S ${SOURCE} -B ${FOLDER}/old_release ${common}
         -DLANEWAY_TESTS=OFF -DLANEWAY_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=70\;90")
     file(WRITE ${FOLDER}/old.cu "#include \"laneway/base/config.hpp\"\n")
