@@ -28,6 +28,9 @@ std::uint64_t nanoseconds_of_lease(double seconds) {
     return static_cast<std::uint64_t>(seconds * 1e9);
 }
 
+/// Of a wait for others to meet the deadline, and for the machine to give up what does not.
+wait_limit last_limit(double timeout_seconds) { return wait_limit(wait_limit::seconds(timeout_seconds) + 4 * grace); }
+
 }  // namespace
 
 void audit_epoch(std::uint64_t epoch, std::uint64_t left, const epoch_totals& all) {
@@ -162,8 +165,6 @@ void resident_program::wake() {
 resident_program::clock::time_point resident_program::deadline() const {
     return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(timeout_seconds_));
 }
-/// The same where it is waited for that others meet theirs, and that the machine gives up what does not.
-resident_program::clock::time_point resident_program::last_deadline() const { return deadline() + 4 * grace; }
 
 while_waiting resident_program::waiting() {
     return [this, end = deadline(), looks = 0u]() mutable {
@@ -255,7 +256,7 @@ void resident_program::end_with(std::unique_lock<std::mutex>& lock, const std::e
 /// Has the program leave the devices whatever it does; false where it has not in time. The machine gives lanes up that
 /// do not return, but not those of checked devices, which its own thread runs.
 bool resident_program::expel(std::unique_lock<std::mutex>& lock) {
-    wait_limit limit(last_deadline() - clock::now());
+    wait_limit limit = last_limit(timeout_seconds_);
     while (resident_ && !limit.is_over()) {
         machine_.end_soon();
         changed_.wait_for(lock, look);
@@ -284,7 +285,7 @@ void resident_program::await_leave(std::unique_lock<std::mutex>& lock, const Lef
 /// Waits until no other thread uses the devices.
 device::hold resident_program::hold_devices() {
     device::hold mine(using_, std::defer_lock);
-    wait_limit limit(last_deadline() - clock::now());
+    wait_limit limit = last_limit(timeout_seconds_);
     while (!mine.try_lock_for(look)) {
         interruption::poll();
         if (limit.is_over()) throw_late("another thread uses the session's devices");
@@ -367,7 +368,7 @@ void resident_program::stop() {
 
 /// Until no other thread is at stopping the session. With the mutex.
 void resident_program::await_other_stop(std::unique_lock<std::mutex>& lock) {
-    wait_limit limit(last_deadline() - clock::now());
+    wait_limit limit = last_limit(timeout_seconds_);
     while (stopping_) {
         if (limit.is_over()) throw_late("another thread stops the session");
         changed_.wait_for(lock, look);
@@ -406,7 +407,7 @@ void resident_program::finish(std::unique_lock<std::mutex>& lock) {
     }
     { const device::hold last = hold_devices(); }  // whoever had the devices given back has used them
     // They are told so.
-    for (wait_limit limit(last_deadline() - clock::now()); visits_ != 0;) {
+    for (wait_limit limit = last_limit(timeout_seconds_); visits_ != 0;) {
         if (limit.is_over()) throw_late("a host thread is at work with the session");
         std::this_thread::sleep_for(std::chrono::microseconds(20));
     }

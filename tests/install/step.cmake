@@ -36,7 +36,7 @@ if(STEP STREQUAL "library")
     run("" ${CMAKE} -E rm -rf ${prefix})
     run("" ${CMAKE} -S ${SOURCE} -B ${FOLDER}/release ${common} -DLANEWAY_TESTS=OFF -DLANEWAY_CUDA=${cuda}
         -DLANEWAY_DEPS=${DEPS})
-    if(GENERATOR MATCHES "Ninja")  # which plans no more than to look for sources again, with -n
+    if(GENERATOR MATCHES "Ninja")  # whose -n ends with the plan to look for sources again
         run("" ${MAKE_PROGRAM} -C ${FOLDER}/release -t commands laneway)
     else()
         run("" ${CMAKE} --build ${FOLDER}/release --target laneway -- -n)

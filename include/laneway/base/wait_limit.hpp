@@ -11,7 +11,6 @@ namespace laneway {
 /// see their own deadline. What is not counted is a minute at most.
 class wait_limit {
 public:
-    using clock = std::chrono::steady_clock;
     using seconds = std::chrono::duration<double>;
     static constexpr seconds longest_look{0.05};
     static constexpr seconds most_forgiven{60};
@@ -32,6 +31,8 @@ public:
     void renew(seconds left) { *this = wait_limit(left); }
 
 private:
+    using clock = std::chrono::steady_clock;
+
     seconds left_;
     seconds forgivable_ = most_forgiven;
     clock::time_point last_ = clock::now();

@@ -118,7 +118,6 @@ private:
     void throw_failure();
     [[noreturn]] void pass_deadline();
     [[nodiscard]] clock::time_point deadline() const;
-    [[nodiscard]] clock::time_point last_deadline() const;
     [[noreturn]] void throw_late(const char* what) const;
     [[nodiscard]] std::exception_ptr late() const;
     [[nodiscard]] std::exception_ptr with_accounts(const std::exception_ptr& failure) const;

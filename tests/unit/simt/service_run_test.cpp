@@ -215,5 +215,21 @@ TEST(stuck_service_test, IsLeftBehindAndTheMachineRefusesFurtherRuns) {
     while (service->turns == 0) std::this_thread::yield();
 }
 
+TEST(stuck_service_test, NothingWaitsForOneThatIsLeftBehind) {
+    const auto service = std::make_shared<doubler>(1);
+    service->hold = true;
+    {
+        service_run run({service});
+        service->words[0].asked = 1;
+        run.start();
+        run.end();
+        EXPECT_FALSE(run.returned(std::chrono::milliseconds(1)));
+        EXPECT_FALSE(run.join());
+        EXPECT_FALSE(run.returned(std::chrono::hours(1)));
+    }
+    service->hold = false;
+    while (service->turns == 0) std::this_thread::yield();
+}
+
 }  // namespace
 }  // namespace laneway::test
