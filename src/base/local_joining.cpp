@@ -16,12 +16,11 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
+#include "laneway/base/wait_limit.hpp"
 
 namespace laneway {
 
 namespace {
-
-using clock = std::chrono::steady_clock;
 
 file_handle open_socket() {
     const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -48,8 +47,7 @@ class job_joiner {
 public:
     job_joiner(const std::string& name, int rank, int size, double timeout_seconds)
         : name_(name), rank_(rank), size_(size), timeout_seconds_(timeout_seconds),
-          limit_(clock::now() +
-                 std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(timeout_seconds))),
+          limit_(wait_limit::seconds(timeout_seconds)),
           links_(static_cast<std::size_t>(size)) {}
 
     std::vector<peer_link> join() {
@@ -84,7 +82,7 @@ private:
             if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR) {
                 throw system_error(name_of(other) + " cannot be reached: " + std::strerror(errno));
             }
-            if (clock::now() > limit_) throw_late("waiting to reach " + name_of(other), timeout_seconds_);
+            if (limit_.is_over()) throw_late("waiting to reach " + name_of(other), timeout_seconds_);
             interruption::poll();
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
         }
@@ -128,7 +126,7 @@ private:
     }
 
     void wait_for(int descriptor) const {
-        if (clock::now() > limit_) throw_late("waiting for " + missing() + " to join", timeout_seconds_);
+        if (limit_.is_over()) throw_late("waiting for " + missing() + " to join", timeout_seconds_);
         interruption::poll();
         pollfd one{descriptor, POLLIN, 0};
         (void)poll(&one, 1, look_ms);
@@ -148,7 +146,7 @@ private:
     int rank_;
     int size_;
     double timeout_seconds_;
-    clock::time_point limit_;
+    wait_limit limit_;
     std::vector<peer_link> links_;
 };
 

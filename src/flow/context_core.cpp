@@ -8,6 +8,7 @@
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
 #include "laneway/base/timeline.hpp"
+#include "laneway/base/wait_limit.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/run_deadline.hpp"
 #include "laneway/simt/run_end.hpp"
@@ -146,11 +147,11 @@ std::string context_core::seconds() const {
 }
 
 void context_core::wait(const event& mark, const std::function<std::string()>& describe) {
-    const auto limit = after(job.timeout_seconds);
+    const wait_limit limit{wait_limit::seconds(job.timeout_seconds)};
     while (!mark.wait_for(slice)) {
         check();
         interruption::poll();
-        if (clock::now() > limit) fail(std::make_exception_ptr(timeout_error(describe())));
+        if (limit.is_over()) fail(std::make_exception_ptr(timeout_error(describe())));
     }
     if (const auto why = mark.failure()) {
         check();  // which says more than what follows from it
@@ -309,14 +310,14 @@ context_core::workers context_core::running() const {
 }
 
 void context_core::join(const workers& some) {
-    const auto limit = after(job.timeout_seconds);
+    const wait_limit limit{wait_limit::seconds(job.timeout_seconds)};
     for (;;) {
         check();
         interruption::poll();
         std::unique_lock lock(mutex_);
         const auto late = std::find_if(some.begin(), some.end(), [](const auto& w) { return !w->done; });
         if (late == some.end()) break;
-        if (clock::now() > limit) {
+        if (limit.is_over()) {
             const std::string text = (*late)->name + " did not return within " + seconds();
             lock.unlock();
             fail(std::make_exception_ptr(timeout_error(text)));

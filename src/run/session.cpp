@@ -162,12 +162,8 @@ void resident_program::wake() {
 }
 
 /// Of what begins now.
-resident_program::clock::time_point resident_program::deadline() const {
-    return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(timeout_seconds_));
-}
-
 while_waiting resident_program::waiting() {
-    return [this, end = deadline(), looks = 0u]() mutable {
+    return [this, limit = limit_of_waits(), looks = 0u]() mutable {
         if (++looks % 64 != 0) {
             std::this_thread::yield();
             return;
@@ -179,7 +175,7 @@ while_waiting resident_program::waiting() {
         }
         if (over_) throw usage_error("the session was stopped before it did what a host thread waited for");
         interruption::poll();
-        if (clock::now() > end) pass_deadline();
+        if (limit.is_over()) pass_deadline();
         // Longer where it has lasted for a tenth of a second.
         if (looks > 4096) std::this_thread::sleep_for(std::chrono::microseconds(looks > 65'536 ? 500 : 20));
     };
@@ -382,9 +378,9 @@ void resident_program::leave_for_good(std::unique_lock<std::mutex>& lock) {
     while (visits_ != 0) wait();
     lock.lock();
     throw_failure();
-    const auto end = deadline();
+    const wait_limit limit = limit_of_waits();
     while (resident_ || wanted_ || any_wait()) {  // what it has not taken before it leaves brings it back
-        if (clock::now() > end) std::rethrow_exception(late());
+        if (limit.is_over()) std::rethrow_exception(late());
         wanted_ = true;
         changed_.notify_all();
         await_leave(lock, [&](std::uint64_t number) { return left_after_ >= number; });

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "laneway/base/timeline.hpp"
+#include "laneway/base/wait_limit.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "simt/host_stream.hpp"
 
@@ -103,7 +104,6 @@ void device_stream::write_value(std::uint64_t* word, std::uint64_t value) {
 }
 
 void device_stream::wait_value(const std::uint64_t* word, std::uint64_t value) {
-    using clock = std::chrono::steady_clock;
     const value_wait wait{word, value, name_};
     if (place_.device->is_gpu()) {
         return push(stream_work::wait, 0, [wait](stream_backend& backend) { backend.wait_value(wait); });
@@ -113,11 +113,10 @@ void device_stream::wait_value(const std::uint64_t* word, std::uint64_t value) {
     const auto over = [wait] {
         return wait.is_over(std::atomic_ref(*const_cast<std::uint64_t*>(wait.word)).load(std::memory_order_acquire));
     };
-    const auto ready = [over, seconds, limit = std::optional<clock::time_point>()]() mutable {
+    const auto ready = [over, seconds, limit = std::optional<wait_limit>()]() mutable {
         if (over()) return true;
-        if (!limit)
-            limit = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
-        return clock::now() > *limit;
+        if (!limit) limit.emplace(wait_limit::seconds(seconds));
+        return limit->is_over();
     };
     const std::uint64_t begin_ns = is_recorded() ? timeline::now_ns() : 0;
     const auto run = [wait, over, seconds, device = place_.device->name(), open = opening_, begin_ns,

@@ -48,7 +48,7 @@ public:
     }
 
     [[nodiscard]] std::uint64_t now_ns() { return alone_.now_ns(); }
-    [[nodiscard]] std::uint64_t deadline_ns() const { return alone_.deadline_ns(); }
+    [[nodiscard]] bool is_late(std::uint64_t by_ns = 0) { return alone_.is_late(by_ns); }
     void pause(unsigned = 0, bool = false) { alone_.pause(); }
     void worked() {}
     void step() {}

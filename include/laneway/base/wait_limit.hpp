@@ -1,41 +1,28 @@
 // How long a host thread goes on waiting.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
+
+#include "laneway/base/awake_clock.hpp"
 
 namespace laneway {
 
-/// The limit of a wait in a loop that looks again and again, at least every 50 ms. A look that has taken longer counts
-/// as 50 ms: then most likely the machine stood still, and with it the threads that are waited for, which need time to
-/// see their own deadline. What is not counted is a minute at most.
+/// The limit of a wait in a loop that asks again and again, at least every 50 ms.
 class wait_limit {
 public:
     using seconds = std::chrono::duration<double>;
-    static constexpr seconds longest_look{0.05};
-    static constexpr seconds most_forgiven{60};
 
-    explicit wait_limit(seconds left) : left_(left) {}
+    explicit wait_limit(seconds left) : end_(now() + left) {}
 
-    /// Whether the time is over. Once a look.
-    [[nodiscard]] bool is_over() {
-        const auto now = clock::now();
-        const seconds took = now - last_;
-        const auto forgiven = std::clamp(took - longest_look, seconds(0), forgivable_);
-        forgivable_ -= forgiven;
-        left_ -= took - forgiven;
-        last_ = now;
-        return left_ < seconds(0);
-    }
+    /// Whether the time is over, not counting that in which the process stood still.
+    [[nodiscard]] bool is_over() const { return now() > end_; }
     /// Gives the wait so much time from now on.
     void renew(seconds left) { *this = wait_limit(left); }
 
 private:
-    using clock = std::chrono::steady_clock;
+    static seconds now() { return awake_clock::now().time_since_epoch(); }
 
-    seconds left_;
-    seconds forgivable_ = most_forgiven;
-    clock::time_point last_ = clock::now();
+    seconds end_;
 };
 
 }  // namespace laneway

@@ -35,7 +35,7 @@ requires std::is_invocable_v<Site>
             going = out.help(ctx, together);
         }
         if (going == status::ok && (!worked || ++turns % 16 == 0)) {
-            if (rules.clock_a_turn && ctx.now_ns() > ctx.deadline_ns() && !stopped(ctx)) {
+            if (rules.clock_a_turn && ctx.is_late() && !stopped(ctx)) {
                 const wait_site at = site();
                 return fail(ctx, status::timeout, at.what, at.peer, at.number, at.limit);
             }

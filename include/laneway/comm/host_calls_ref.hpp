@@ -95,7 +95,7 @@ private:
             // deadline.
             if (position.ticket % 64 == 0) {
                 if (stopped(ctx)) return status::stopped;
-                if (ctx.now_ns() > ctx.deadline_ns()) {
+                if (ctx.is_late()) {
                     return fail(ctx, status::timeout, operation::host_slot, -1, position.ticket);
                 }
             }

@@ -66,7 +66,7 @@ public:
             if (told == stop_word::ends || !stopped(ctx)) {
                 ctx.store(&env.control->stop, told, order::relaxed, scope::device);
             }
-        } else if (ctx.now_ns() > ctx.deadline_ns() + time_for_cause_ns<Ctx>(env.timeout_ns)) {
+        } else if (ctx.is_late(time_for_cause_ns<Ctx>(env.timeout_ns))) {
             // Later than the waits' own deadline: where one of them hangs, it names the cause better.
             (void)fail(ctx, status::timeout, operation::run_to_end, -1, ctx.pe() == 0 ? open_ : 0);
         }

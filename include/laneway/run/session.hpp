@@ -15,6 +15,7 @@
 #include "laneway/base/held_mutex.hpp"
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
+#include "laneway/base/wait_limit.hpp"
 #include "laneway/comm/comm_resources.hpp"
 #include "laneway/run/host_inbox.hpp"
 
@@ -117,7 +118,7 @@ private:
     [[nodiscard]] std::uint64_t done() const;
     void throw_failure();
     [[noreturn]] void pass_deadline();
-    [[nodiscard]] clock::time_point deadline() const;
+    [[nodiscard]] wait_limit limit_of_waits() const { return wait_limit(wait_limit::seconds(timeout_seconds_)); }
     [[noreturn]] void throw_late(const char* what) const;
     [[nodiscard]] std::exception_ptr late() const;
     [[nodiscard]] std::exception_ptr with_accounts(const std::exception_ptr& failure) const;

@@ -175,7 +175,7 @@ private:
     LANEWAY_FN status check_end(Ctx& ctx, transfer_event at) {
         if (at.slot % 64 != 63) return status::ok;
         if (stopped(ctx)) return status::stopped;
-        if (ctx.now_ns() <= ctx.deadline_ns()) return status::ok;
+        if (!ctx.is_late()) return status::ok;
         return fail(ctx, status::timeout, operation::transfer, -1, number_of(at));
     }
     LANEWAY_FN answered<transfer_event> from_lane_0(Ctx& ctx, answered<transfer_event> made) {

@@ -184,7 +184,7 @@ private:
 
     /// After a piece of work: operations that trigger each other in a circle would go on for ever.
     LANEWAY_FN void watch(Ctx& ctx, std::uint32_t tag) {
-        if (ctx.now_ns() <= ctx.deadline_ns() || stopped(ctx)) return;
+        if (!ctx.is_late() || stopped(ctx)) return;
         (void)fail(ctx, status::timeout, operation::trigger, -1, tag, rounds_.word(ctx, tag).told());
     }
 

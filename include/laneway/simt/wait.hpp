@@ -22,7 +22,7 @@ template <class Ctx>
     if (told == stop_word::ends) return status::stopped;
     // A lane that waits for an aggregation buffer waits for another that waits for the cause, which names it.
     const std::uint64_t grace = site.what == operation::aggregate ? ctx.environment().timeout_ns / 32 : 0;
-    if (told == stop_word::deadline || ctx.now_ns() > ctx.deadline_ns() + grace) {
+    if (told == stop_word::deadline || ctx.is_late(grace)) {
         return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
     }
     return status::ok;

@@ -146,7 +146,7 @@ private:
     /// Between two looks at what lanes wait for. They look at the clock each time: turns in between may be long, and
     /// who waits should tell what for before others find that nothing goes on.
     static LANEWAY_FN status pause(Ctx& ctx, bounded_spin& spin, const wait_site& site) {
-        if (ctx.now_ns() > ctx.deadline_ns() && !stopped(ctx)) {
+        if (ctx.is_late() && !stopped(ctx)) {
             return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
         }
         return spin.next(ctx, site);
@@ -218,7 +218,7 @@ private:
     }
     /// After a piece of work: functions that post each other in a circle would go on for ever.
     LANEWAY_FN void watch(Ctx& ctx, const taken_commands& taken) {
-        if (ctx.now_ns() <= ctx.deadline_ns() || stopped(ctx)) return;
+        if (!ctx.is_late() || stopped(ctx)) return;
         (void)fail(ctx, status::timeout, operation::command, taken.source, taken.what().kind());
     }
 

@@ -137,7 +137,7 @@ private:
     }
     static LANEWAY_FN status check_end(Ctx& ctx, const wait_site& site) {
         if (stopped(ctx)) return status::stopped;
-        if (ctx.now_ns() <= ctx.deadline_ns()) return status::ok;
+        if (!ctx.is_late()) return status::ok;
         return fail(ctx, status::timeout, site.what, site.peer, site.number);
     }
 

@@ -21,7 +21,7 @@ LANEWAY_FN void watch_run(Ctx& ctx) {
     if (ctx.load(env.host_stop, order::relaxed, scope::system) != 0) {
         ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
     }
-    if (ctx.now_ns() > ctx.deadline_ns() + time_for_cause_ns<Ctx>(env.timeout_ns)) {
+    if (ctx.is_late(time_for_cause_ns<Ctx>(env.timeout_ns))) {
         (void)fail(ctx, status::timeout, operation::run_to_end);
     }
 }

@@ -152,8 +152,7 @@ struct hold {
     using arguments = no_arguments;
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const arguments&) const {
-        const std::uint64_t until = ctx.deadline_ns() + ctx.environment().timeout_ns / 4;
-        while (ctx.now_ns() < until && !stopped(ctx)) ctx.pause(1);
+        while (!ctx.is_late(ctx.environment().timeout_ns / 4) && !stopped(ctx)) ctx.pause(1);
     }
 };
 struct fill_up {

@@ -310,7 +310,7 @@ struct hold_back {
     LANEWAY_FN void operator()(Ctx& ctx, const arguments& all, Worker& worker) const {
         if (worker.lane() != 0) return;
         atomic_add(ctx, held[0], 1);
-        while (atomic_add(ctx, count[0], 0) < all && !stopped(ctx) && ctx.now_ns() < ctx.deadline_ns()) ctx.pause();
+        while (atomic_add(ctx, count[0], 0) < all && !stopped(ctx) && !ctx.is_late()) ctx.pause();
     }
 };
 /// One warp posts, and it alone runs what it has posted: the control warp is held back, and the bodies of the others
@@ -323,7 +323,7 @@ struct post_and_run {
     template <class Ctx, class Remote>
     LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
         const auto is = [&](const symmetric_ref<std::uint64_t>& word, std::uint64_t least) {
-            return atomic_add(ctx, word[0], 0) >= least || stopped(ctx) || ctx.now_ns() > ctx.deadline_ns();
+            return atomic_add(ctx, word[0], 0) >= least || stopped(ctx) || ctx.is_late();
         };
         if (is_first_lane(ctx)) {
             if (remote.post(ctx, 0, task<hold_back>, n) != status::ok) return;

@@ -129,7 +129,7 @@ public:
     }
 
     [[nodiscard]] std::uint64_t now_ns() const { return sched_.now_ns(); }
-    [[nodiscard]] std::uint64_t deadline_ns() const { return deadline_ns_; }
+    [[nodiscard]] bool is_late(std::uint64_t by_ns = 0) const { return now_ns() > deadline_ns_ + by_ns; }
     void pause(unsigned = 0, bool = false) { sched_.yield(); }
     void worked() {}
     void step() { sched_.step(); }

@@ -5,16 +5,19 @@
 #include <chrono>
 #include <thread>
 
+#include "laneway/base/awake_clock.hpp"
 #include "laneway/simt/context.hpp"
 #include "laneway/simt/cpu/atomics.hpp"
 #include "laneway/simt/cpu/catching.hpp"
 
 namespace laneway::cpu {
 
-inline std::uint64_t steady_ns() {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+template <class Clock>
+std::uint64_t ns_of() {
+    const auto now = Clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
+inline std::uint64_t steady_ns() { return ns_of<std::chrono::steady_clock>(); }
 
 /// A wait that goes on, as pause() counts it.
 struct vain_wait {
@@ -32,7 +35,11 @@ public:
     static constexpr int first_lane(lane_mask mask) { return std::countr_zero(mask); }
 
     context(const pe_environment& env, int block, int n_blocks, std::byte* shared)
-        : env_(env), block_(block), n_blocks_(n_blocks), shared_(shared), deadline_ns_(steady_ns() + env.timeout_ns) {}
+        : env_(env),
+          block_(block),
+          n_blocks_(n_blocks),
+          shared_(shared),
+          deadline_ns_(ns_of<awake_clock>() + env.timeout_ns) {}
 
     [[nodiscard]] int pe() const { return env_.pe; }
     [[nodiscard]] int n_pes() const { return env_.n_pes; }
@@ -65,7 +72,7 @@ public:
     }
 
     [[nodiscard]] std::uint64_t now_ns() { return steady_ns(); }
-    [[nodiscard]] std::uint64_t deadline_ns() const { return deadline_ns_; }
+    [[nodiscard]] bool is_late(std::uint64_t by_ns = 0) { return ns_of<awake_clock>() > deadline_ns_ + by_ns; }
 
     /// There may be more threads than cores: yield, but not at once, as a hand-over between cores takes 100 ns. A
     /// thread that has waited for a tenth of a second, and has done nothing meanwhile, sleeps now and then, so that a
@@ -97,7 +104,7 @@ private:
     std::byte* shared_;
     std::uint64_t rank_ = 0;
     std::uint64_t size_ = 1;
-    std::uint64_t deadline_ns_;
+    std::uint64_t deadline_ns_;  ///< of the awake clock
     unsigned pauses_ = 0;
     /// Of the thread: some waits look with a copy of the context, and what is served meanwhile is told to another one.
     static inline constinit thread_local vain_wait vain_{};

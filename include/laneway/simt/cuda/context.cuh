@@ -170,7 +170,7 @@ public:
     __device__ static bool is_global(const void* memory) { return __isGlobal(memory) != 0; }
 
     __device__ std::uint64_t now_ns() { return global_timer_ns(); }
-    __device__ std::uint64_t deadline_ns() const { return deadline_ns_; }
+    __device__ bool is_late(std::uint64_t by_ns = 0) { return now_ns() > deadline_ns_ + by_ns; }
     __device__ void pause(unsigned patience = 0, bool /*goes_on*/ = false) { __nanosleep(20u << patience); }
     __device__ void worked() {}
 
