@@ -96,7 +96,7 @@ private:
                    auto& ctx = team.ctx();
                    const auto& env = ctx.environment();
                    const bool told = ctx.load(env.host_stop, order::relaxed, scope::system) != stop_word::none;
-                   if (!told && ctx.now_ns() <= ctx.deadline_ns()) return std::uint32_t{stopped(ctx)};
+                   if (!told && !ctx.is_late()) return std::uint32_t{stopped(ctx)};
                    if (!told) (void)fail(ctx, status::timeout, operation::user_code);
                    return 1u;
                }) != 0;
