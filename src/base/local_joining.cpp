@@ -47,8 +47,7 @@ class job_joiner {
 public:
     job_joiner(const std::string& name, int rank, int size, double timeout_seconds)
         : name_(name), rank_(rank), size_(size), timeout_seconds_(timeout_seconds),
-          limit_(wait_limit::seconds(timeout_seconds)),
-          links_(static_cast<std::size_t>(size)) {}
+          limit_(wait_limit::seconds(timeout_seconds)), links_(static_cast<std::size_t>(size)) {}
 
     std::vector<peer_link> join() {
         const file_handle listener = listen_here();

@@ -35,10 +35,7 @@ public:
     static constexpr int first_lane(lane_mask mask) { return std::countr_zero(mask); }
 
     context(const pe_environment& env, int block, int n_blocks, std::byte* shared)
-        : env_(env),
-          block_(block),
-          n_blocks_(n_blocks),
-          shared_(shared),
+        : env_(env), block_(block), n_blocks_(n_blocks), shared_(shared),
           deadline_ns_(ns_of<awake_clock>() + env.timeout_ns) {}
 
     [[nodiscard]] int pe() const { return env_.pe; }
