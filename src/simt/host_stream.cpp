@@ -81,6 +81,7 @@ void host_stream::run_threads(const pe_program& program, const launch_shape& sha
             limit.renew(std::chrono::seconds(1));
             continue;
         }
+        if (!run->had_its_chance()) continue;
         place_.device->abandon();
         keep_for_good(scene_);
         throw timeout_error(place_.device->name() + ": a kernel did not end within the deadline");

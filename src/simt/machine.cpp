@@ -20,7 +20,8 @@ namespace laneway {
 namespace {
 
 constexpr std::size_t faults_at = 256;
-constexpr wait_limit::seconds time_to_leave{1};  // from asking all lanes to stop to giving a kernel up
+constexpr wait_limit::seconds time_to_leave{1};   // from asking all lanes to stop to giving a kernel up
+constexpr wait_limit::seconds time_to_return{2};  // of host threads, once all lanes have ended
 
 fault_record* record_of(const std::shared_ptr<std::byte>& host_visible, std::size_t pe) {
     return reinterpret_cast<fault_record*>(host_visible.get() + faults_at) + pe;
@@ -392,7 +393,7 @@ void machine::tell_lanes(std::uint32_t word) const {
 }
 
 void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double seconds_left) {
-    wait_limit limit(wait_limit::seconds(seconds_left * 1.125) + time_to_leave);
+    wait_limit limit(wait_limit::seconds(seconds_left * 1.125) + 2 * time_to_leave);
     const run_watch watch{time_to_leave,
                           [&] {
                               interruption::poll();
@@ -410,7 +411,8 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
     if (any_fault()) tell_lanes(stop_word::ends);
     services.end();
     constexpr auto look = std::chrono::milliseconds(20);
-    while (!services.returned(look) && !limit.is_over()) interruption::poll();
+    const wait_limit last(time_to_return);
+    while (!services.returned(look) && !(limit.is_over() && last.is_over())) interruption::poll();
     if (services.join()) return;
     abandon(runs);
     // Where a lane ran out of time as well, its own report says more.
@@ -426,7 +428,7 @@ void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& 
     for (auto& run : runs) run->start(0);
     for (auto& run : runs) {
         try {
-            while (!run->done(look) && !limit.is_over()) {
+            while (!run->done(look) && !(limit.is_over() && run->had_its_chance())) {
             }
             if (run->done(std::chrono::microseconds(0))) {
                 run->join();
@@ -437,7 +439,8 @@ void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& 
             // The first exception is on its way to the caller; this run has ended as well.
         }
     }
-    while (!services.returned(look) && !limit.is_over()) {
+    const wait_limit last(time_to_return);
+    while (!services.returned(look) && !last.is_over()) {
     }
     all_ended = services.join() && all_ended;
     if (!all_ended) abandon(runs);

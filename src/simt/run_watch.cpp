@@ -19,7 +19,10 @@ std::optional<std::size_t> run_watch::await(const std::vector<std::unique_ptr<ru
             stop();
             limit.renew(grace);
         }
-        if (limit.is_over()) return open.front();
+        if (!limit.is_over()) continue;
+        for (const std::size_t i : open) {
+            if (runs[i]->had_its_chance()) return i;
+        }
     }
     return {};
 }

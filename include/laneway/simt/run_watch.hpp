@@ -18,7 +18,8 @@ struct run_watch {
     std::function<void()> stop;     ///< tells all lanes to stop; called once
 
     /// Looks at all runs by turns until all are done: what one throws comes at once, whatever the others do. Returns
-    /// the first that was not done when `limit` was over; the limit becomes `grace` once lanes are told to stop.
+    /// one that was not done when `limit` was over and has had its chance; the limit becomes `grace` once lanes are
+    /// told to stop.
     [[nodiscard]] std::optional<std::size_t> await(const std::vector<std::unique_ptr<running>>& runs,
                                                    wait_limit& limit) const;
 };

@@ -14,6 +14,10 @@ public:
     virtual void start(std::uint64_t /*timeout_ns*/) {}
     /// Whether all blocks have ended; waits for that no longer than `wait`.
     [[nodiscard]] virtual bool done(std::chrono::microseconds wait) = 0;
+    /// Whether a run whose time is over has had what it takes to end; asked again and again. Lanes of CPU devices get a
+    /// quarter of a second of processor time each from the first question on, in ten seconds at most: on a busy
+    /// machine they may have had none in which to see that they shall end.
+    [[nodiscard]] virtual bool had_its_chance() { return true; }
     /// Takes the result of a run that is done; throws what the program threw.
     virtual void join() = 0;
 };

@@ -32,7 +32,7 @@ template <class Ctx>
 /// while.
 template <class Ctx>
 [[nodiscard]] LANEWAY_FN constexpr std::uint64_t time_for_cause_ns(std::uint64_t timeout_ns) {
-    constexpr std::uint64_t least = Ctx::warp_lanes == 1 ? 250'000'000 : 0;
+    constexpr std::uint64_t least = Ctx::warp_lanes == 1 ? 1'000'000'000 : 0;
     return timeout_ns / 16 > least ? timeout_ns / 16 : least;
 }
 

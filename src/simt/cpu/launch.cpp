@@ -1,9 +1,13 @@
 #include "laneway/simt/cpu/launch.hpp"
 
+#include <pthread.h>
+
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -11,6 +15,7 @@
 #include <vector>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/wait_limit.hpp"
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/host_memory.hpp"
 
@@ -45,6 +50,18 @@ public:
     bool done(std::chrono::microseconds wait) override {
         std::unique_lock lock(state_->mutex);
         return state_->changed.wait_for(lock, wait, [&] { return state_->left == 0; });
+    }
+    bool had_its_chance() override {
+        if (!last_) {
+            last_.emplace(std::chrono::seconds(10));
+            for (auto& t : threads_) had_.push_back(processor_time(t).value_or(std::chrono::nanoseconds(0)));
+        }
+        if (last_->is_over()) return true;
+        for (std::size_t i = 0; i < threads_.size(); ++i) {
+            const auto has = processor_time(threads_[i]);
+            if (has && *has - had_[i] < std::chrono::milliseconds(250)) return false;
+        }
+        return true;
     }
     void join() override {
         for (auto& t : threads_) t.join();
@@ -113,8 +130,18 @@ private:
         std::exception_ptr thrown;
     };
 
+    /// Of a thread that goes on.
+    static std::optional<std::chrono::nanoseconds> processor_time(std::thread& thread) {
+        clockid_t clock;
+        timespec time;
+        if (pthread_getcpuclockid(thread.native_handle(), &clock) != 0 || clock_gettime(clock, &time) != 0) return {};
+        return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+    }
+
     std::shared_ptr<state> state_;
     std::vector<std::thread> threads_;
+    std::optional<wait_limit> last_;             ///< of had_its_chance
+    std::vector<std::chrono::nanoseconds> had_;  ///< each thread's processor time when it was first asked
 };
 
 }  // namespace
