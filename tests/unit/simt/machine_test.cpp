@@ -220,6 +220,13 @@ TEST(machine_test, ADeadlineThatPassesDuringTheLaunchEndsIt) {
     EXPECT_NO_THROW(run(machine, {}, 5, [](auto&) {})) << "all PEs have ended, so the devices can be used again";
 }
 
+TEST(machine_test, LanesThatHaveHadNoProcessorTimeAreNotGivenUp) {
+    machine machine("cpu:2");
+    // A thread that sleeps gets as little as one that a busy machine holds back.
+    EXPECT_NO_THROW(run(machine, {}, 0.1, [](auto&) { std::this_thread::sleep_for(std::chrono::seconds(3)); }));
+    EXPECT_NO_THROW(run(machine, {}, 10, [](auto&) {}));
+}
+
 TEST(machine_test, ADeadlineBelowAClockTickIsOneAllTheSame) {
     machine machine("cpu:1");
     std::atomic<int> called{0};

@@ -71,6 +71,24 @@ TEST(run_watch_test, NamesTheFirstRunThatIsNotDoneInTime) {
     EXPECT_EQ(await_for(wait_limit::seconds(0), runs), 1u);
 }
 
+/// A run that does not end, and has its chance when it has been asked so often.
+class held_back_run final : public running {
+public:
+    explicit held_back_run(int questions) : questions_(questions) {}
+    bool done(std::chrono::microseconds) override { return false; }
+    bool had_its_chance() override { return --questions_ <= 0; }
+    void join() override {}
+
+private:
+    int questions_;
+};
+
+TEST(run_watch_test, GivesUpTheRunThatHasHadItsChance) {
+    run_list runs;
+    for (const int questions : {9, 4, 7}) runs.push_back(std::make_unique<held_back_run>(questions));
+    EXPECT_EQ(await_for(wait_limit::seconds(0), runs), 1u);
+}
+
 TEST(run_watch_test, TellsAllToStopOnceAndThenGivesThemTheGrace) {
     run_list runs;
     add(runs, fake_run::never);
