@@ -4,7 +4,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/fault_text.hpp"
-#include "laneway/run/session.hpp"
+#include "laneway/run/resident_program.hpp"
 #include "laneway/simt/cpu/context.hpp"
 
 namespace laneway {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "laneway/run/session.hpp"
+#include "laneway/run/resident_program.hpp"
 
 namespace laneway {
 

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "laneway/base/error.hpp"
-#include "laneway/run/session.hpp"
+#include "laneway/run/resident_program.hpp"
 
 namespace laneway {
 

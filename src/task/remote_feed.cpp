@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "laneway/base/error.hpp"
-#include "laneway/run/session.hpp"
+#include "laneway/run/resident_program.hpp"
 #include "laneway/task/remote_memory.hpp"
 
 namespace laneway {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "laneway/base/error.hpp"
-#include "laneway/run/session.hpp"
+#include "laneway/run/resident_program.hpp"
 
 namespace laneway {
 

@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "laneway/run/program_access.hpp"
-#include "laneway/run/session.hpp"
+#include "laneway/run/resident_program.hpp"
 #include "laneway/task/channel_service_ref.hpp"
 #include "laneway/task/channel_table.hpp"
 

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "laneway/memory/sub_allocator.hpp"
-#include "laneway/run/session.hpp"
+#include "laneway/run/resident_program.hpp"
 #include "laneway/task/ready_tasks.hpp"
 #include "laneway/task/task_options.hpp"
 #include "laneway/task/task_rings.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <thread>
 
-#include "laneway/run/session.hpp"
+#include "laneway/run/resident_program.hpp"
 #include "laneway/simt/machine.hpp"
 #include "unit/thrown.hpp"
 

@@ -1,45 +1,21 @@
-#include "laneway/run/session.hpp"
+#include "laneway/run/resident_program.hpp"
 
 #include <algorithm>
-#include <sstream>
 #include <system_error>
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
-#include "laneway/base/wait_limit.hpp"
-#include "laneway/simt/cuda/profiler_range.hpp"
 
 namespace laneway {
 
 namespace {
-
-constexpr std::chrono::seconds grace{1};
-constexpr std::chrono::milliseconds look{20};
-constexpr std::size_t done_at = destructive_bytes;
-constexpr std::size_t totals_at = 2 * destructive_bytes;
-constexpr std::size_t all_words = totals_at + epoch_words::kept * sizeof(epoch_totals);
-
-std::atomic_ref<std::uint64_t> word(const std::shared_ptr<std::byte>& words, std::size_t at) {
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(words.get() + at));
-}
 
 std::uint64_t nanoseconds_of_lease(double seconds) {
     if (!(seconds >= 0) || seconds > 1e9) throw usage_error("lease_seconds: expected 0 or more, 1e9 at most");
     return static_cast<std::uint64_t>(seconds * 1e9);
 }
 
-/// Of a wait for others to meet the deadline, and for the machine to give up what does not.
-wait_limit last_limit(double timeout_seconds) { return wait_limit(wait_limit::seconds(timeout_seconds) + 4 * grace); }
-
 }  // namespace
-
-void audit_epoch(std::uint64_t epoch, std::uint64_t left, const epoch_totals& all) {
-    if (all.taken >= left && all.host_served == all.taken && all.served == all.carried) return;
-    throw device_fault("audit mismatch in epoch " + std::to_string(epoch) + ": " + std::to_string(left) +
-                       " messages of host threads left, " + std::to_string(all.taken) + " taken, " +
-                       std::to_string(all.host_served) + " served; " + std::to_string(all.carried) +
-                       " messages carried between PEs, " + std::to_string(all.served) + " served");
-}
 
 resident_program::resident_program(machine& machine, const options& options, std::vector<host_feed*> feeds,
                                    launch start)
@@ -83,12 +59,6 @@ void resident_program::end() noexcept {
         // Whoever wants to know calls stop. Where it goes on, what it uses must not go, and waiting would be for ever.
         if (!over_) std::terminate();  // which says why
     }
-}
-
-epoch_words resident_program::epochs() const {
-    return {reinterpret_cast<const std::uint64_t*>(words_.get()),
-            reinterpret_cast<std::uint64_t*>(words_.get() + done_at),
-            reinterpret_cast<epoch_totals*>(words_.get() + totals_at), lease_ns_, done()};
 }
 
 // The thread's part: the program is on the devices, or nothing is left for it.
@@ -162,85 +132,6 @@ void resident_program::wake() {
 }
 
 /// Of what begins now.
-while_waiting resident_program::waiting() {
-    return [this, limit = limit_of_waits(), looks = 0u]() mutable {
-        if (++looks % 64 != 0) {
-            std::this_thread::yield();
-            return;
-        }
-        for (host_feed* const feed : feeds_) feed->collect();
-        if (has_failed_) {
-            const std::lock_guard lock(mutex_);
-            throw_failure();
-        }
-        if (over_) throw usage_error("the session was stopped before it did what a host thread waited for");
-        interruption::poll();
-        if (limit.is_over()) pass_deadline();
-        // Longer where it has lasted for a tenth of a second.
-        if (looks > 4096) std::this_thread::sleep_for(std::chrono::microseconds(looks > 65'536 ? 500 : 20));
-    };
-}
-
-void resident_program::await(const std::function<bool()>& done) {
-    if (done()) return;
-    const auto wait = waiting();
-    do {
-        wake();  // it may have left, with nothing else to do
-        wait();
-    } while (!done());
-}
-
-epoch_report resident_program::quiesce() {
-    const auto start = clock::now();
-    const std::uint64_t begin_ns = timeline::now_ns();
-    const profiler_range range("epoch");
-    hand_over();
-    epoch_report report;
-    std::uint64_t messages = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        throw_failure();
-        const std::uint64_t left = filled();
-        for (const host_feed* const feed : feeds_) messages += feed->messages();
-        report.posted = left - told_;
-        told_ = left;
-        report.number = close_epoch();
-    }
-    wake();
-    const auto wait = waiting();
-    while (done() < report.number) wait();
-    account(report, messages);
-    report.seconds = std::chrono::duration<double>(clock::now() - start).count();
-    if (timeline_) {
-        timeline_->add_span({"epochs", "epoch " + std::to_string(report.number), begin_ns, timeline::now_ns()});
-    }
-    return report;
-}
-
-/// Tells what has become of messages by the last epoch that is done, and audits it; host threads had left so many
-/// before.
-void resident_program::account(epoch_report& report, std::uint64_t left) {
-    const auto wait = waiting();
-    std::unique_lock lock(mutex_);
-    // Where many threads close epochs at once, PEs may be about to store what is read here.
-    for (; epoch_ - done() >= epoch_words::kept; lock.lock()) {
-        lock.unlock();
-        wait();
-    }
-    throw_failure();
-    const std::uint64_t last = done();
-    const auto* const kept = reinterpret_cast<const epoch_totals*>(words_.get() + totals_at);
-    const epoch_totals now = kept[last % epoch_words::kept];
-    try {
-        audit_epoch(last, left, now);
-    } catch (...) {
-        end_with(lock, std::current_exception());
-    }
-    report.carried = now.carried - totals_.carried;
-    report.served = now.served - totals_.served;
-    totals_ = now;
-}
-
 /// Ends the program for what a host thread has found.
 void resident_program::end_with(std::unique_lock<std::mutex>& lock, const std::exception_ptr& failure) {
     failure_ = failure;
@@ -252,7 +143,7 @@ void resident_program::end_with(std::unique_lock<std::mutex>& lock, const std::e
 /// Has the program leave the devices whatever it does; false where it has not in time. The machine gives lanes up that
 /// do not return, but not those of checked devices, which its own thread runs.
 bool resident_program::expel(std::unique_lock<std::mutex>& lock) {
-    wait_limit limit = last_limit(timeout_seconds_);
+    wait_limit limit = last_limit();
     while (resident_ && !limit.is_over()) {
         machine_.end_soon();
         changed_.wait_for(lock, look);
@@ -281,7 +172,7 @@ void resident_program::await_leave(std::unique_lock<std::mutex>& lock, const Lef
 /// Waits until no other thread uses the devices.
 device::hold resident_program::hold_devices() {
     device::hold mine(using_, std::defer_lock);
-    wait_limit limit = last_limit(timeout_seconds_);
+    wait_limit limit = last_limit();
     while (!mine.try_lock_for(look)) {
         interruption::poll();
         if (limit.is_over()) throw_late("another thread uses the session's devices");
@@ -312,7 +203,7 @@ void resident_program::do_all() {
 
 /// The next time the program stays. With the mutex.
 void resident_program::stay() {
-    if (leaving_ == 0) word(words_, 0).store(epoch_ * 2, std::memory_order_release);
+    if (leaving_ == 0) word(0).store(epoch_ * 2, std::memory_order_release);
 }
 
 /// Has the program leave the devices, to which others may have brought it back.
@@ -364,7 +255,7 @@ void resident_program::stop() {
 
 /// Until no other thread is at stopping the session. With the mutex.
 void resident_program::await_other_stop(std::unique_lock<std::mutex>& lock) {
-    wait_limit limit = last_limit(timeout_seconds_);
+    wait_limit limit = last_limit();
     while (stopping_) {
         if (limit.is_over()) throw_late("another thread stops the session");
         changed_.wait_for(lock, look);
@@ -403,72 +294,12 @@ void resident_program::finish(std::unique_lock<std::mutex>& lock) {
     }
     { const device::hold last = hold_devices(); }  // whoever had the devices given back has used them
     // They are told so.
-    for (wait_limit limit = last_limit(timeout_seconds_); visits_ != 0;) {
+    for (wait_limit limit = last_limit(); visits_ != 0;) {
         if (limit.is_over()) throw_late("a host thread is at work with the session");
         std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
     lock.lock();
     stopped_ = true;
-}
-
-/// Closes an epoch and returns its number. With the mutex.
-std::uint64_t resident_program::close_epoch() {
-    // Partner: the coordinator's acquire load, see epoch_words.
-    word(words_, 0).store(++epoch_ * 2 + (leaving_ > 0 || closing_ ? 1 : 0), std::memory_order_release);
-    return epoch_;
-}
-
-std::uint64_t resident_program::done() const { return word(words_, done_at).load(std::memory_order_acquire); }
-
-void resident_program::throw_failure() {
-    if (failure_) std::rethrow_exception(failure_);
-}
-
-void resident_program::pass_deadline() {
-    std::unique_lock lock(mutex_);
-    wait_limit of_its_own(grace), limit(4 * grace);
-    // Only while the program is there: others may run on the devices. Said again and again, as it may just be on its
-    // way.
-    while (resident_ && !failure_ && !limit.is_over()) {
-        past_deadline_ = true;
-        machine_.pass_deadline(timeout_seconds_);
-        if (of_its_own.is_over()) machine_.end_soon();
-        changed_.wait_for(lock, look);
-    }
-    if (past_deadline_ && !failure_) failure_ = late();
-    has_failed_ = failure_ != nullptr;
-    std::rethrow_exception(failure_ ? failure_ : late());
-}
-
-std::exception_ptr resident_program::late() const {
-    std::ostringstream text;
-    text << "the session did not do in time what a host thread waited for: the deadline is " << timeout_seconds_
-         << " s, " << epoch_ - done() << " epochs are open, and no lane waited for anything";
-    return std::make_exception_ptr(timeout_error(text.str()));
-}
-
-void resident_program::throw_late(const char* what) const {
-    std::ostringstream text;
-    text << what << ", for longer than the deadline of " << timeout_seconds_ << " s";
-    throw timeout_error(text.str());
-}
-
-/// The same, with what feeds say of themselves where it is a deadline.
-std::exception_ptr resident_program::with_accounts(const std::exception_ptr& failure) const {
-    if (!failure) return failure;
-    try {
-        std::rethrow_exception(failure);
-    } catch (const timeout_error& late) {
-        std::string text = late.what();
-        try {
-            for (const host_feed* const feed : feeds_) text += feed->account();
-        } catch (const error&) {
-            return failure;  // the devices cannot be read
-        }
-        return std::make_exception_ptr(timeout_error(text, late.where()));
-    } catch (...) {
-        return failure;
-    }
 }
 
 }  // namespace laneway
