@@ -132,7 +132,7 @@ public:
     /// application threw on a CPU device, what a service threw, or, once all PEs have been told to stop, what an
     /// `interruption` of this thread throws. The first fault is told in all processes of the job; process_error where
     /// another one has ended, runs another program, or has left the run. After a kernel or service that does not even
-    /// stop within a second, the machine is abandoned, in all processes: its memory is kept, and further runs throw.
+    /// stop in time, the machine is abandoned, in all processes: its memory is kept, and further runs throw.
     template <class Program, bool with_cuda = compiled_with_cuda>
     double run(const std::vector<Program>& programs, const std::vector<launch_shape>& shapes, const run_deadline& until,
                const std::function<std::string()>& account) {
@@ -166,6 +166,9 @@ private:
     void abandon(std::vector<std::unique_ptr<running>>& runs);
     void abandon_devices();
     [[nodiscard]] std::vector<std::shared_ptr<host_service>> attached();
+    [[nodiscard]] fault_record* record_of(std::size_t pe) const {
+        return reinterpret_cast<fault_record*>(host_visible_.get() + faults_at) + pe;
+    }
     [[nodiscard]] bool any_fault() const;
     void stop_all() const;
     void tell_lanes(std::uint32_t word) const;
@@ -174,6 +177,8 @@ private:
     [[nodiscard]] std::string describe_end() const;
     void report_faults(const run_end& others, const std::string& late,
                        const std::function<std::string()>& account) const;
+
+    static constexpr std::size_t faults_at = 256;  ///< in host_visible_
 
     std::shared_ptr<process_group> group_;
     std::vector<std::shared_ptr<laneway::device>> devices_;
