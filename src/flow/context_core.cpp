@@ -8,18 +8,16 @@
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
 #include "laneway/base/timeline.hpp"
-#include "laneway/base/wait_limit.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/run_deadline.hpp"
 #include "laneway/simt/run_end.hpp"
+#include "laneway/simt/run_limits.hpp"
 
 namespace laneway::flow {
 
 namespace {
 
 constexpr auto slice = std::chrono::milliseconds(20);  // between two looks at errors and interruptions
-
-using clock = stream_engine::clock;
 
 std::uint64_t next_number() {
     static std::atomic<std::uint64_t> contexts = 0;
@@ -30,10 +28,6 @@ std::vector<std::string> names_of(const std::vector<std::shared_ptr<device>>& de
     std::vector<std::string> names;
     for (const auto& d : devices) names.push_back(d->name());
     return names;
-}
-
-clock::time_point after(double seconds) {
-    return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 }  // namespace
@@ -105,7 +99,7 @@ void context_core::fail(const std::exception_ptr& why) {
         const std::lock_guard lock(mutex_);
         if (failure_) return;
         failure_ = why;
-        drained_by_ = after(job.timeout_seconds);
+        drained_by_ = wait_limit(wait_limit::seconds(job.timeout_seconds) + time_to_give_up);
     }
     for (const auto& e : engines_) {
         e.kernels->fail(why);
@@ -359,7 +353,7 @@ void context_core::close() {
         }
     }
     // The engines' threads have little to do now, or stay with what does not end.
-    const auto limit = after(1);
+    const wait_limit limit(time_to_leave);
     bool ended = true;
     for (const auto& e : engines_) {
         ended = e.kernels->stop(limit) && ended;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "laneway/base/wait_limit.hpp"
 #include "laneway/flow/context.hpp"
 #include "laneway/flow/layout.hpp"
 #include "laneway/flow/topology.hpp"
@@ -114,7 +115,7 @@ private:
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::exception_ptr failure_;
-    stream_engine::clock::time_point drained_by_;  ///< set with the failure
+    wait_limit drained_by_{wait_limit::seconds(0)};  ///< set with the failure
     bool closed_ = false;
     std::uint32_t next_id_ = 0;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::weak_ptr<void>> links_;  ///< by source, destination

@@ -116,7 +116,7 @@ void resident_program::throw_failure() {
 
 void resident_program::pass_deadline() {
     std::unique_lock lock(mutex_);
-    wait_limit of_its_own(grace), limit(4 * grace);
+    const wait_limit of_its_own(grace), limit(time_to_give_up);
     // Only while the program is there: others may run on the devices. Said again and again, as it may just be on its
     // way.
     while (resident_ && !failure_ && !limit.is_over()) {
@@ -143,7 +143,7 @@ void resident_program::throw_late(const char* what) const {
     throw timeout_error(text.str());
 }
 
-/// The same, with what feeds say of themselves where it is a deadline.
+/// A failure, with what feeds say of themselves where it is a deadline.
 std::exception_ptr resident_program::with_accounts(const std::exception_ptr& failure) const {
     if (!failure) return failure;
     try {

@@ -131,7 +131,6 @@ void resident_program::wake() {
     changed_.notify_all();
 }
 
-/// Of what begins now.
 /// Ends the program for what a host thread has found.
 void resident_program::end_with(std::unique_lock<std::mutex>& lock, const std::exception_ptr& failure) {
     failure_ = failure;

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/wait_limit.hpp"
 #include "laneway/comm/host_calls.hpp"
 #include "laneway/simt/device_stream.hpp"
 
@@ -79,10 +80,9 @@ private:
         /// Waits until all is done that the stream was given, no longer than the run may take.
         void finish(device_stream& stream) const {
             const event done = stream.record();
-            const auto start = std::chrono::steady_clock::now();
+            const wait_limit limit{wait_limit::seconds(seconds)};
             while (!done.wait_for(std::chrono::milliseconds(10))) {
-                const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-                if (waited.count() < seconds) continue;
+                if (!limit.is_over()) continue;
                 throw timeout_error("a copy engine of " + stream.device().name() + " has not copied within " +
                                     std::to_string(seconds) + " s");
             }

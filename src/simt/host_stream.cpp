@@ -12,6 +12,7 @@
 #include "laneway/base/wait_limit.hpp"
 #include "laneway/simt/checked/launch.hpp"
 #include "laneway/simt/cpu/launch.hpp"
+#include "laneway/simt/run_limits.hpp"
 #include "laneway/simt/thrown_log.hpp"
 
 namespace laneway {
@@ -78,7 +79,7 @@ void host_stream::run_threads(const pe_program& program, const launch_shape& sha
         if (!limit.is_over()) continue;
         if (!std::exchange(told, true)) {
             std::atomic_ref(scene_->control.stop).store(stop_word::deadline);
-            limit.renew(std::chrono::seconds(1));
+            limit.renew(time_to_leave);
             continue;
         }
         if (!run->had_its_chance()) continue;

@@ -1,6 +1,5 @@
 #include "laneway/simt/machine.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "laneway/base/error.hpp"

@@ -11,14 +11,12 @@
 #include "laneway/simt/cpu/launch.hpp"
 #include "laneway/simt/cuda/profiler_range.hpp"
 #include "laneway/simt/machine.hpp"
+#include "laneway/simt/run_limits.hpp"
 #include "laneway/simt/run_watch.hpp"
 
 namespace laneway {
 
 namespace {
-
-constexpr wait_limit::seconds time_to_leave{1};   // from asking all lanes to stop to giving a kernel up
-constexpr wait_limit::seconds time_to_return{2};  // of host threads, once all lanes have ended
 
 bool is_written(fault_record& record) {
     // Partner: the release store in fail().
@@ -184,8 +182,8 @@ run_end machine::end_together(const std::exception_ptr& left, double seconds) {
     run_end all;
     try {
         // Others may take as long as this process may: until the deadline, and to be given up after it.
-        const auto ends =
-            group_->meet("ending a run", {mine.to_bytes(), {}}, seconds * 1.125 + 4 * time_to_leave.count());
+        const auto ends = group_->meet("ending a run", {mine.to_bytes(), {}},
+                                       seconds * 1.125 + wait_limit::seconds(time_to_give_up).count());
         std::size_t p = 0;
         for (int process = 0; process < n_processes(); ++process) {
             const auto pes = static_cast<std::size_t>(std::count(owners_.begin(), owners_.end(), process));
@@ -199,7 +197,7 @@ run_end machine::end_together(const std::exception_ptr& left, double seconds) {
             }
         }
     } catch (const error&) {
-        if (!left) throw;  // else the first cause says more
+        if (!left && !any_fault()) throw;  // else the first cause says more
     }
     return all;
 }
@@ -248,13 +246,13 @@ void machine::tell_lanes(std::uint32_t word) const {
 }
 
 void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double seconds_left) {
-    wait_limit limit(wait_limit::seconds(seconds_left * 1.125) + 2 * time_to_leave);
+    wait_limit limit(wait_limit::seconds(seconds_left * 1.125) + time_to_leave);
     const run_watch watch{time_to_leave,
                           [&] {
                               interruption::poll();
                               return leaving_ || any_fault() || services.failed() || group_->alerted();
                           },
-                          [&] { stop_all(); }};
+                          [&] { stop_all(); }, [&] { tell_lanes(stop_word::deadline); }};
     if (const auto late = watch.await(runs, limit)) {
         const std::size_t pe = own_[*late];
         throw timeout_error("PE " + std::to_string(pe) + " (" + devices_[pe]->name() +
@@ -280,7 +278,10 @@ void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& 
     constexpr auto look = std::chrono::microseconds(200);
     wait_limit limit(time_to_leave);
     bool all_ended = true;
-    for (auto& run : runs) run->start(0);
+    for (auto& run : runs) {
+        run->start(0);
+        (void)run->had_its_chance();  // so that the time of all begins now
+    }
     for (auto& run : runs) {
         try {
             while (!run->done(look) && !(limit.is_over() && run->had_its_chance())) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "laneway/base/error.hpp"
+#include "laneway/simt/run_limits.hpp"
 
 namespace laneway {
 
@@ -51,6 +52,15 @@ struct stream_engine::state {
     std::thread::id own;  ///< of the thread, also when it has been left behind
 
     explicit state(std::uint64_t seed) : random(seed * 0x9e3779b97f4a7c15u + 1), seeded(seed != 0) {}
+
+    /// Whether it is so within the limit.
+    template <class Condition>
+    bool await(std::unique_lock<std::mutex>& lock, const wait_limit& limit, const Condition& is_so) {
+        while (!changed.wait_for(lock, std::chrono::milliseconds(20), is_so)) {
+            if (limit.is_over()) return false;
+        }
+        return true;
+    }
 
     std::uint64_t next_random() {  // xorshift64
         random ^= random << 13;
@@ -175,7 +185,7 @@ stream_engine::stream_engine(std::uint64_t seed) : state_(std::make_shared<state
     }
 }
 
-stream_engine::~stream_engine() { stop(clock::now() + std::chrono::seconds(1)); }
+stream_engine::~stream_engine() { stop(wait_limit(time_to_leave)); }
 
 void stream_engine::fail(const std::exception_ptr& why) {
     const std::lock_guard lock(state_->mutex);
@@ -188,12 +198,12 @@ bool stream_engine::is_own_thread() const {
     return state_->own == std::this_thread::get_id();
 }
 
-bool stream_engine::wait_until_idle(clock::time_point limit) const {
+bool stream_engine::wait_until_idle(const wait_limit& limit) const {
     std::unique_lock lock(state_->mutex);
-    return state_->changed.wait_until(lock, limit, [this] { return !state_->running && !state_->busy(); });
+    return state_->await(lock, limit, [this] { return !state_->running && !state_->busy(); });
 }
 
-bool stream_engine::stop(clock::time_point limit) {
+bool stream_engine::stop(const wait_limit& limit) {
     std::unique_lock lock(state_->mutex);
     state_->stopping = true;
     if (!state_->failure) {
@@ -203,7 +213,7 @@ bool stream_engine::stop(clock::time_point limit) {
     state_->changed.notify_all();
     if (!state_->thread.joinable()) return state_->ended;
     const bool own = state_->own == std::this_thread::get_id();  // where an operation held the last owner
-    if (!own) state_->changed.wait_until(lock, limit, [this] { return state_->ended; });
+    if (!own) (void)state_->await(lock, limit, [this] { return state_->ended; });
     const bool ended = state_->ended;
     std::thread thread = std::move(state_->thread);  // none where another caller has taken it meanwhile
     lock.unlock();

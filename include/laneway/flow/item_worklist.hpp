@@ -1,12 +1,12 @@
 // The host half of an item worklist: work items of any type on the PEs of a machine, and the runs that do them.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/wait_limit.hpp"
 #include "laneway/flow/item_queues_memory.hpp"
 #include "laneway/flow/item_work.hpp"
 #include "laneway/flow/item_worklist_ref.hpp"
@@ -120,7 +120,6 @@ private:
     static constexpr double endless_seconds = 1e9;
 
     using entry = typename receive_item<Application>::entry;
-    using clock = std::chrono::steady_clock;
 
     static void check(const item_worklist_options& options) {
         if (options.priorities && options.policy.step == 0)
@@ -156,8 +155,8 @@ private:
     }
 
     void start(const run_deadline& until) {
-        started_ = clock::now();
         seconds_ = until.seconds();
+        limit_ = wait_limit(wait_limit::seconds(seconds_));
         work_ = {};
         begun_ = 0;
         virtual_ns_ = 0;
@@ -200,8 +199,7 @@ private:
     /// The deadline is that of all waves together. Virtual time begins anew with each, and stands still between them.
     void refuse_late() {
         const bool is_virtual = machine_->device(0)->id().kind == device_kind::checked;
-        const std::chrono::duration<double> gone = clock::now() - started_;
-        if ((is_virtual ? static_cast<double>(virtual_ns_) * 1e-9 : gone.count()) < seconds_) return;
+        if (is_virtual ? static_cast<double>(virtual_ns_) * 1e-9 < seconds_ : !limit_.is_over()) return;
         goes_on_ = false;
         throw timeout_error("deadline passed between two waves of an item worklist, after " +
                             std::to_string(work_.waves) + " waves" + account());
@@ -223,8 +221,8 @@ private:
     item_work work_;
     std::uint64_t begun_ = 0;  ///< items with which the host began
     bool in_session_ = false;
-    clock::time_point started_;
-    std::uint64_t virtual_ns_ = 0;  ///< of the waves so far, on checked devices
+    wait_limit limit_{wait_limit::seconds(0)};  ///< of all waves of a run
+    std::uint64_t virtual_ns_ = 0;              ///< of the waves so far, on checked devices
     double seconds_ = 0;
 };
 

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -16,6 +18,7 @@
 #include "laneway/base/report.hpp"
 #include "laneway/base/wait_limit.hpp"
 #include "laneway/run/host_inbox.hpp"
+#include "laneway/simt/run_limits.hpp"
 
 namespace laneway {
 
@@ -125,7 +128,7 @@ private:
     [[nodiscard]] wait_limit limit_of_waits() const { return wait_limit(wait_limit::seconds(timeout_seconds_)); }
     /// Of a wait for others to meet the deadline, and for the machine to give up what does not.
     [[nodiscard]] wait_limit last_limit() const {
-        return wait_limit(wait_limit::seconds(timeout_seconds_) + 4 * grace);
+        return wait_limit(wait_limit::seconds(timeout_seconds_) + time_to_give_up);
     }
     [[nodiscard]] std::atomic_ref<std::uint64_t> word(std::size_t at) const {
         return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(words_.get() + at));

@@ -53,7 +53,8 @@ concept context = requires(C& ctx, const C& cctx, lane_mask mask, std::uint64_t 
     {ctx.fence(order::release, scope::system)};
     // Time and waiting.
     { ctx.now_ns() } -> std::same_as<std::uint64_t>;
-    { ctx.is_late(value) } -> std::same_as<bool>;  // whether the run's deadline passed more than so many ns ago
+    { ctx.is_late() } -> std::same_as<bool>;       // whether the run's deadline has passed
+    { ctx.is_late(value) } -> std::same_as<bool>;  // more than so many ns ago
     {ctx.pause(6u, true)};  // inside a wait: gives others a chance to run, 0 (briefly) to 6; true from the second on
     {ctx.worked()};         // something was done: what goes on to wait has not waited in vain until now
 };

@@ -15,8 +15,9 @@ public:
     /// Whether all blocks have ended; waits for that no longer than `wait`.
     [[nodiscard]] virtual bool done(std::chrono::microseconds wait) = 0;
     /// Whether a run whose time is over has had what it takes to end; asked again and again. Lanes of CPU devices get a
-    /// quarter of a second of processor time each from the first question on, in ten seconds at most: on a busy
-    /// machine they may have had none in which to see that they shall end.
+    /// second of processor time each from the first question on, for longest_held_back at most: on a busy machine they
+    /// may have had none in which to see that they shall end. A second, as time in which a virtual processor stood
+    /// still may count as theirs.
     [[nodiscard]] virtual bool had_its_chance() { return true; }
     /// Takes the result of a run that is done; throws what the program threw.
     virtual void join() = 0;

@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 
+#include "laneway/base/wait_limit.hpp"
+
 namespace laneway {
 
 /// One thread that serves queues of operations. The operations of a queue are done in their order, those of several
@@ -55,10 +57,10 @@ public:
     [[nodiscard]] bool is_own_thread() const;
     /// Waits until no operation is being done and nothing goes on that one has handed over; whether that is so by
     /// `limit`. Not for its own thread.
-    bool wait_until_idle(clock::time_point limit) const;
+    bool wait_until_idle(const wait_limit& limit) const;
     /// Drops what has not begun, by calling it with an exception, waits for what has, and ends the thread; whether it
     /// has ended by `limit`. Else the thread is left behind. Its own thread does not wait.
-    bool stop(clock::time_point limit);
+    bool stop(const wait_limit& limit);
 
 private:
     struct state;

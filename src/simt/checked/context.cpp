@@ -126,7 +126,7 @@ const rendezvous::lane_values& context::meet(lane_mask mask, std::uint64_t value
 bool context::over(std::uint64_t& limit_ns) const {
     const std::uint64_t now = sched_.now_ns();
     // Later than other waits and the control warp, which say more.
-    if (limit_ns == 0 && (stopping() || now > deadline_ns_ + env_.timeout_ns / 8)) limit_ns = now + grace_ns;
+    if (limit_ns == 0 && (stopping() || is_late(env_.timeout_ns / 8))) limit_ns = now + grace_ns;
     return limit_ns != 0 && now > limit_ns;
 }
 

@@ -18,6 +18,7 @@
 #include "laneway/base/wait_limit.hpp"
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/host_memory.hpp"
+#include "laneway/simt/run_limits.hpp"
 
 namespace laneway::cpu {
 
@@ -53,13 +54,13 @@ public:
     }
     bool had_its_chance() override {
         if (!last_) {
-            last_.emplace(std::chrono::seconds(10));
+            last_.emplace(longest_held_back);
             for (auto& t : threads_) had_.push_back(processor_time(t).value_or(std::chrono::nanoseconds(0)));
         }
         if (last_->is_over()) return true;
         for (std::size_t i = 0; i < threads_.size(); ++i) {
             const auto has = processor_time(threads_[i]);
-            if (has && *has - had_[i] < std::chrono::milliseconds(250)) return false;
+            if (has && *has - had_[i] < std::chrono::seconds(1)) return false;
         }
         return true;
     }

@@ -16,6 +16,7 @@
 
 #include "laneway/base/fault_text.hpp"
 #include "laneway/base/timeline.hpp"
+#include "laneway/base/wait_limit.hpp"
 #include "laneway/simt/cuda/check.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device_stream.hpp"
@@ -184,7 +185,7 @@ struct open_wait {
     std::shared_ptr<void> begun;
     std::shared_ptr<void> counted;  ///< among those of all streams
     std::shared_ptr<void> over;
-    std::optional<std::chrono::steady_clock::time_point> limit;  ///< from when it was seen to have begun
+    std::optional<wait_limit> limit;  ///< from when it was seen to have begun
     bool late = false;
 };
 
@@ -371,10 +372,9 @@ private:
             return true;
         }
         if (first.late || goes_on(cudaEventQuery(static_cast<cudaEvent_t>(first.begun.get())))) return false;
-        const auto now = std::chrono::steady_clock::now();
-        const std::chrono::duration<double> seconds(place_.job.timeout_seconds);
-        if (!first.limit) first.limit = now + std::chrono::duration_cast<std::chrono::nanoseconds>(seconds);
-        if (now < *first.limit) return false;
+        const wait_limit::seconds seconds(place_.job.timeout_seconds);
+        if (!first.limit) first.limit.emplace(seconds);
+        if (!first.limit->is_over()) return false;
         first.late = true;
         late_ = std::make_exception_ptr(timeout_error(first.of.late(place_.device->name(), seconds.count())));
         note(late_);

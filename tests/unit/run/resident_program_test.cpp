@@ -162,6 +162,35 @@ TEST(resident_program_test, StoppingAProgramThatGoesOnMeetsItsDeadlineAndCanBeTr
     EXPECT_EQ(test::thrown<timeout_error>([&] { session.program->stop(); }), late) << "and a third time";
 }
 
+/// Lanes that get no processor time, as on a busy machine, for as long as anybody would wait for them.
+struct sleep_on {
+    static constexpr int cuda_warps = 1;
+    static inline std::atomic<bool> over = false;  // the threads outlive the run
+    static inline std::atomic<int> asleep = 0;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&) const {
+        ++asleep;
+        while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        --asleep;
+    }
+};
+
+TEST(resident_program_test, AProgramWhoseLanesSleepIsLeftBehindAndTheSessionEnds) {
+    {
+        laneway::machine* on = nullptr;
+        resident r(
+            [&](const epoch_words&) { on->run(std::vector{sleep_on{}}, {{}}, 1e6, [] { return std::string(); }); }, {},
+            0.2);
+        on = &r.machine;
+        while (sleep_on::asleep == 0) std::this_thread::yield();
+        EXPECT_THROW(r.program->quiesce(), timeout_error);
+        EXPECT_TRUE(r.machine.abandoned())
+            << "the machine has given the lanes up before the session gave up the machine";
+    }
+    sleep_on::over = true;
+    while (sleep_on::asleep != 0) std::this_thread::yield();
+}
+
 TEST(resident_program_test, WhatAProgramThatGoesOnUsesDoesNotGo) {
     EXPECT_DEATH({ resident session(deaf_program{}, {}, 0.05); }, "the session's program goes on");
 }

@@ -259,7 +259,7 @@ TEST_P(device_stream_test, WhatHasNoTurnFailsWhenTheEngineEnds) {
         device_stream stream = streams.make();
         stream.wait(event::pending());
         never = stream.record();
-        EXPECT_TRUE(streams.engine->stop(stream_engine::clock::now() + std::chrono::seconds(5)));
+        EXPECT_TRUE(streams.engine->stop(wait_limit(std::chrono::seconds(5))));
         late = stream.record();
     }
     EXPECT_TRUE(never.failure());
@@ -325,10 +325,9 @@ TEST_P(device_stream_test, AnEngineLooksAtWhatGoesOnElsewhere) {
     streams.engine->push(elsewhere, {{}, [](auto&) {}});
     device_stream other = streams.make();
     await(other.record());
-    const auto soon = [] { return stream_engine::clock::now() + std::chrono::milliseconds(20); };
-    EXPECT_FALSE(streams.engine->wait_until_idle(soon()));
+    EXPECT_FALSE(streams.engine->wait_until_idle(wait_limit(std::chrono::milliseconds(20))));
     goes_on = false;
-    EXPECT_TRUE(streams.engine->wait_until_idle(soon() + std::chrono::seconds(20)));
+    EXPECT_TRUE(streams.engine->wait_until_idle(wait_limit(std::chrono::seconds(20))));
     EXPECT_EQ(failures, 1);
     const event after = event::pending();
     streams.engine->push(elsewhere, {{}, [after](auto& failed) { after.fail(failed); }});
@@ -341,7 +340,7 @@ TEST_P(device_stream_test, SeveralThreadsMayStopAnEngine) {
         stream_engine engine;
         std::vector<std::thread> all;
         for (int i = 0; i < 4; ++i) {
-            all.emplace_back([&] { EXPECT_TRUE(engine.stop(stream_engine::clock::now() + std::chrono::seconds(20))); });
+            all.emplace_back([&] { EXPECT_TRUE(engine.stop(wait_limit(std::chrono::seconds(20)))); });
         }
         for (auto& each : all) each.join();
     }

@@ -12,26 +12,28 @@
 #include <thread>
 
 #include "laneway/base/interruption.hpp"
+#include "laneway/simt/run_limits.hpp"
 #include "laneway/simt/wait.hpp"
 #include "unit/test_devices.hpp"
 
 namespace laneway::test {
 namespace {
 
-/// Does as told on PE 0, nothing elsewhere.
+/// Does as told on PE 0, or everywhere.
 template <class Body>
 struct program {
     static constexpr int cuda_warps = 1;
     Body body;
+    bool everywhere = false;
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        if (ctx.pe() == 0) body(ctx);
+        if (everywhere || ctx.pe() == 0) body(ctx);
     }
 };
 
 template <class Body>
-double run(machine& machine, const launch_shape& shape, const run_deadline& until, Body body) {
-    const std::vector<program<Body>> programs(static_cast<std::size_t>(machine.n_pes()), program<Body>{body});
+double run(machine& machine, const launch_shape& shape, const run_deadline& until, Body body, bool everywhere = false) {
+    const std::vector<program<Body>> programs(static_cast<std::size_t>(machine.n_pes()), {body, everywhere});
     const std::vector<launch_shape> shapes(programs.size(), shape);
     return machine.run(programs, shapes, until, [] { return std::string("; the account"); });
 }
@@ -223,8 +225,29 @@ TEST(machine_test, ADeadlineThatPassesDuringTheLaunchEndsIt) {
 TEST(machine_test, LanesThatHaveHadNoProcessorTimeAreNotGivenUp) {
     machine machine("cpu:2");
     // A thread that sleeps gets as little as one that a busy machine holds back.
-    EXPECT_NO_THROW(run(machine, {}, 0.1, [](auto&) { std::this_thread::sleep_for(std::chrono::seconds(3)); }));
+    EXPECT_NO_THROW(run(machine, {}, 0.1, [](auto&) { std::this_thread::sleep_for(std::chrono::seconds(4)); }));
     EXPECT_NO_THROW(run(machine, {}, 10, [](auto&) {}));
+}
+
+TEST(machine_test, LanesThatSleepForEverAreGivenUpAllAtOnce) {
+    static std::atomic<bool> over{false};  // the threads outlive the run
+    static std::atomic<int> asleep{0};
+    const auto sleep = [](auto&) {
+        ++asleep;
+        while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        --asleep;
+    };
+    const auto start = std::chrono::steady_clock::now();
+    {
+        machine machine("cpu:3");
+        const interruption leave([] {
+            if (asleep == 3) throw std::domain_error("enough");
+        });
+        EXPECT_THROW(run(machine, {}, 60, sleep, true), std::domain_error);
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 2 * longest_held_back);
+    over = true;
+    while (asleep != 0) std::this_thread::yield();
 }
 
 TEST(machine_test, ADeadlineBelowAClockTickIsOneAllTheSame) {

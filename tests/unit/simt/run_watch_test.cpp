@@ -39,7 +39,7 @@ void add(run_list& runs, int looks, bool throws = false) { runs.push_back(std::m
 /// As run_watch::await; nothing fails.
 std::optional<std::size_t> await_for(wait_limit::seconds time, const run_list& runs) {
     wait_limit limit(time);
-    return run_watch{{}, [] { return false; }, [] { FAIL() << "nothing has failed"; }}.await(runs, limit);
+    return run_watch{{}, [] { return false; }, [] { FAIL() << "nothing has failed"; }, [] {}}.await(runs, limit);
 }
 
 TEST(run_watch_test, WhatOneRunThrowsComesWhileOthersHang) {
@@ -94,7 +94,8 @@ TEST(run_watch_test, TellsAllToStopOnceAndThenGivesThemTheGrace) {
     add(runs, fake_run::never);
     int looks = 0, stops = 0;
     wait_limit limit(std::chrono::hours(1));
-    const run_watch watch{wait_limit::seconds(0), [&] { return ++looks == 20; }, [&] { ++stops; }};
+    const run_watch watch{wait_limit::seconds(0), [&] { return ++looks == 20; }, [&] { ++stops; },
+                          [] { FAIL() << "it is not late"; }};
     EXPECT_EQ(watch.await(runs, limit), 0u) << "the grace, not the limit, ends the wait";
     EXPECT_EQ(stops, 1);
     EXPECT_EQ(looks, 20);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "laneway/base/wait_limit.hpp"
 #include "remote_job.hpp"
 
 namespace laneway::test {

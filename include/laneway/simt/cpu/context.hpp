@@ -69,7 +69,7 @@ public:
     }
 
     [[nodiscard]] std::uint64_t now_ns() { return steady_ns(); }
-    [[nodiscard]] bool is_late(std::uint64_t by_ns = 0) { return ns_of<awake_clock>() > deadline_ns_ + by_ns; }
+    [[nodiscard]] bool is_late(std::uint64_t by_ns = 0) const { return ns_of<awake_clock>() > deadline_ns_ + by_ns; }
 
     /// There may be more threads than cores: yield, but not at once, as a hand-over between cores takes 100 ns. A
     /// thread that has waited for a tenth of a second, and has done nothing meanwhile, sleeps now and then, so that a
