@@ -177,11 +177,14 @@ struct sleep_on {
 
 TEST(resident_program_test, AProgramWhoseLanesSleepIsLeftBehindAndTheSessionEnds) {
     {
-        laneway::machine* on = nullptr;
-        resident r(
-            [&](const epoch_words&) { on->run(std::vector{sleep_on{}}, {{}}, 1e6, [] { return std::string(); }); }, {},
-            0.2);
+        std::atomic<laneway::machine*> on = nullptr;
+        const auto run = [&](const epoch_words&) {
+            on.wait(nullptr);
+            on.load()->run(std::vector{sleep_on{}}, {{}}, 1e6, [] { return std::string(); });
+        };
+        resident r(run, {}, 0.2);
         on = &r.machine;
+        on.notify_all();
         while (sleep_on::asleep == 0) std::this_thread::yield();
         EXPECT_THROW(r.program->quiesce(), timeout_error);
         EXPECT_TRUE(r.machine.abandoned())
