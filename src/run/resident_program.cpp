@@ -139,10 +139,10 @@ void resident_program::end_with(std::unique_lock<std::mutex>& lock, const std::e
     std::rethrow_exception(failure);
 }
 
-/// Has the program leave the devices whatever it does; false where it has not in time. The machine gives lanes up that
-/// do not return, but not those of checked devices, which its own thread runs.
+/// Has the program leave the devices whatever it does; false where it has not in time, part of which may be over. The
+/// machine gives lanes up that do not return, but not those of checked devices, which its own thread runs.
 bool resident_program::expel(std::unique_lock<std::mutex>& lock) {
-    wait_limit limit = last_limit();
+    const wait_limit limit = past_deadline_ ? wait_limit(look) : last_limit();
     while (resident_ && !limit.is_over()) {
         machine_.end_soon();
         changed_.wait_for(lock, look);
@@ -171,7 +171,7 @@ void resident_program::await_leave(std::unique_lock<std::mutex>& lock, const Lef
 /// Waits until no other thread uses the devices.
 device::hold resident_program::hold_devices() {
     device::hold mine(using_, std::defer_lock);
-    wait_limit limit = last_limit();
+    const wait_limit limit = last_limit();
     while (!mine.try_lock_for(look)) {
         interruption::poll();
         if (limit.is_over()) throw_late("another thread uses the session's devices");
@@ -254,7 +254,7 @@ void resident_program::stop() {
 
 /// Until no other thread is at stopping the session. With the mutex.
 void resident_program::await_other_stop(std::unique_lock<std::mutex>& lock) {
-    wait_limit limit = last_limit();
+    const wait_limit limit = last_limit();
     while (stopping_) {
         if (limit.is_over()) throw_late("another thread stops the session");
         changed_.wait_for(lock, look);
