@@ -116,11 +116,11 @@ void resident_program::throw_failure() {
 
 void resident_program::pass_deadline() {
     std::unique_lock lock(mutex_);
-    const wait_limit of_its_own(grace), limit(time_to_give_up);
+    const wait_limit of_its_own(grace);
     // Only while the program is there: others may run on the devices. Said again and again, as it may just be on its
     // way.
-    while (resident_ && !failure_ && !limit.is_over()) {
-        past_deadline_ = true;
+    while (resident_ && !failure_ && !(past_deadline_ && past_deadline_->is_over())) {
+        if (!past_deadline_) past_deadline_.emplace(time_to_give_up);
         machine_.pass_deadline(timeout_seconds_);
         if (of_its_own.is_over()) machine_.end_soon();
         changed_.wait_for(lock, look);

@@ -87,7 +87,7 @@ void resident_program::keep() {
         }
         lock.lock();
         // Where some lane waited, what the run threw names it. Nobody else uses the devices until it has left.
-        if (!failure_) failure_ = with_accounts(thrown == nullptr && past_deadline_ ? late() : thrown);
+        if (!failure_) failure_ = with_accounts(thrown == nullptr && past_deadline_.has_value() ? late() : thrown);
         // From here on a thread that leaves a message wakes the program; those of before are seen below.
         resident_ = false;
         left_after_ = done();
@@ -142,8 +142,8 @@ void resident_program::end_with(std::unique_lock<std::mutex>& lock, const std::e
 /// Has the program leave the devices whatever it does; false where it has not in time, part of which may be over. The
 /// machine gives lanes up that do not return, but not those of checked devices, which its own thread runs.
 bool resident_program::expel(std::unique_lock<std::mutex>& lock) {
-    const wait_limit limit = past_deadline_ ? wait_limit(look) : last_limit();
-    while (resident_ && !limit.is_over()) {
+    const wait_limit limit = past_deadline_ ? *past_deadline_ : last_limit(), least(grace);
+    while (resident_ && !(limit.is_over() && least.is_over())) {
         machine_.end_soon();
         changed_.wait_for(lock, look);
     }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -153,8 +154,8 @@ private:
     std::atomic<bool> closing_ = false;
     std::atomic<bool> over_ = false;  ///< it has ended for good
     std::atomic<int> visits_ = 0;
-    bool past_deadline_ = false;
-    bool stopping_ = false;  ///< a thread is at it
+    std::optional<wait_limit> past_deadline_;  ///< until when the program must have left then
+    bool stopping_ = false;                    ///< a thread is at it
     bool stopped_ = false;
     std::atomic<bool> given_up_ = false;         ///< it does not come back
     std::atomic<std::uint64_t> left_after_ = 0;  ///< the last epoch that was done when the program left the devices
