@@ -31,9 +31,9 @@ def as_parts(graph: Graph, partition: ArrayLike | None) -> NDArray[np.uint32] | 
 def metis_parts(graph: Graph, n_parts: int) -> NDArray[np.uint32]:
     """PE of each vertex, so that few arcs join different PEs. Raises UsageError where pymetis is not installed.
 
-    METIS divides them k ways, up to 8 parts by recursive bisection, which it advises for few parts. It takes undirected
-    simple graphs only: directions, self-loops and parallel arcs are dropped for it. What it has to say, where there are
-    fewer vertices than parts for example, it says on standard error.
+    METIS divides them k ways at once, however few the parts are. It takes undirected simple graphs only: directions,
+    self-loops and parallel arcs are dropped for it. What it has to say, where there are fewer vertices than parts for
+    example, it says on standard error.
     """
     try:
         import pymetis
@@ -51,5 +51,6 @@ def metis_parts(graph: Graph, n_parts: int) -> NDArray[np.uint32]:
     undirected.eliminate_zeros()
     adjacency = pymetis.CSRAdjacency(undirected.indptr, undirected.indices)
     with described("partitioning by METIS"), compiled_output_to_stderr():
-        _, parts = pymetis.part_graph(n_parts, adjacency)
+        # pymetis would bisect for up to 8 parts.
+        _, parts = pymetis.part_graph(n_parts, adjacency, recursive=False)
     return np.asarray(parts, dtype=np.uint32)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from conftest import Run, metis
 from laneway.compiled_output import compiled_output_to_stderr
+from laneway.partition import metis_parts
 from programs import run_program
 
 LOUD = "Cannot bisect a graph with 0 vertices"  # what METIS says of more parts than vertices
@@ -91,3 +92,24 @@ def test_many_parallel_arcs_are_an_edge(monkeypatch: pytest.MonkeyPatch) -> None
     graph = lw.Graph.from_edges(np.array([[0, 1]] * 256), directed=True)
     lw.bfs(graph, 0, partition="metis", devices="cpu:2")
     assert seen == [[1, 1]]
+
+
+@pytest.mark.parametrize("parts", [2, 3, 8, 9])
+def test_metis_divides_k_ways(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
+    """Also where there are few parts, for which pymetis bisects unless it is told."""
+    pymetis = pytest.importorskip("pymetis")
+    divide, given = pymetis.part_graph, []
+
+    def part_graph(number: int, *rest: Any, **options: Any) -> Any:
+        given.append((number, options["recursive"]))
+        return divide(number, *rest, **options)
+
+    monkeypatch.setattr(pymetis, "part_graph", part_graph)
+    side = 40
+    places = np.arange(side * side).reshape(side, side)
+    pairs = np.array([*zip(places[:, :-1].flat, places[:, 1:].flat), *zip(places[:-1].flat, places[1:].flat)])
+    graph = lw.Graph.from_edges(pairs, directed=False)
+    found = metis_parts(graph, parts)
+    assert given == [(parts, False)]
+    assert np.bincount(found, minlength=parts).min() > side * side / parts / 2
+    assert np.count_nonzero(found[pairs[:, 0]] != found[pairs[:, 1]]) < len(pairs) / 10
