@@ -49,7 +49,9 @@ class VertexAnswer(Answer):
 
     def __getitem__(self, vertex: Any) -> Any:
         """The value of one vertex, by its id; UsageError where there is none of that name or number."""
-        return self._values.values[self._values.numbering.place(vertex)].item()
+        values = self._values.values
+        value = values[self._values.numbering.place(vertex)]
+        return value if values.dtype == object else value.item()  # names, as those of labels, are what they are
 
     def __contains__(self, vertex: Any) -> bool:
         """Whether the graph has such a vertex."""

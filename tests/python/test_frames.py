@@ -43,6 +43,35 @@ def test_values_of_vertices(town: lw.Graph) -> None:
     assert components.to_pandas().component.to_dict() == dict.fromkeys(town.ids, 0)
 
 
+@pytest.mark.parametrize("method", ["asynchronous", "levels"])
+def test_levels(town: lw.Graph, method: str) -> None:
+    """Distances are arcs, whatever the weights."""
+    frame = lw.bfs(town, "mill", method=method, devices="cpu:2").to_pandas()
+    assert list(frame.columns) == ["distance", "length", "predecessor"] and frame.index.name == "vertex"
+    assert list(frame.index) == list(town.ids)
+    assert frame.distance.tolist() == [0, 1, 2, -1] and frame.length.tolist() == [0, 1, 2, np.inf]
+    assert frame.predecessor.tolist() == [None, "mill", "inn", None]
+
+
+def test_structure() -> None:
+    """A triangle with a tail, whose ids are neither places nor in the order of the edges."""
+    graph = lw.Graph.from_edges([(70, 10), (10, 40), (40, 70), (70, 99)], directed=False)
+    corners = lw.triangles(graph, devices="cpu:2").to_pandas()
+    assert list(corners.columns) == ["triangles"] and corners.index.name == "vertex"
+    assert corners.triangles.to_dict() == {10: 1, 40: 1, 70: 1, 99: 0}
+    near = lw.local_clustering(graph, devices="cpu:2").to_pandas()
+    assert list(near.columns) == ["coefficient"] and near.coefficient.dtype == np.float64
+    assert near.coefficient.to_dict() == pytest.approx({10: 1, 40: 1, 70: 1 / 3, 99: 0})
+    labels = lw.label_propagation(graph, rounds=1, devices="cpu:2").to_pandas()
+    assert list(labels.columns) == ["label"]
+    assert labels.label.to_dict() == {10: 40, 40: 10, 70: 10, 99: 70}
+
+
+def test_labels_are_names(town: lw.Graph) -> None:
+    result = lw.label_propagation(town, rounds=1, devices="cpu:1")
+    assert result.to_pandas().label.tolist() == ["inn", "mill", "inn", "inn"]
+
+
 def test_other_programs() -> None:
     result = lw.md([ATOMS, ATOMS], 4, thermo=2, devices="cpu:1")
     frame = result.to_pandas()
@@ -51,6 +80,18 @@ def test_other_programs() -> None:
     counts = lw.kmer("GATTACATTA", 3, lookup=False, devices="cpu:1")
     assert counts.to_pandas().multiplicity.tolist() == counts.multiplicity.tolist()
     assert (counts.to_pandas().kmers * counts.to_pandas().multiplicity).sum() == counts.total
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f8", "?", ">i4"])
+def test_what_a_filter_keeps(dtype: str) -> None:
+    values = np.array([3, 0, 7, 1, 0]).astype(dtype)
+    result = lw.filter(values, "x > 0", devices="cpu:2")
+    frame = result.to_pandas()
+    assert list(frame.columns) == ["value"] and frame.index.tolist() == [0, 1, 2]
+    assert frame["value"].dtype == np.dtype(dtype).newbyteorder("=")
+    assert frame["value"].tolist() == values[values > 0].tolist() == result.values.tolist()
+    frame.loc[0, "value"] = frame["value"].dtype.type(0)  # a copy
+    assert result.values[0] != 0
 
 
 def test_a_sweep() -> None:

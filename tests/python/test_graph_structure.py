@@ -103,6 +103,7 @@ def test_labels_are_names_of_vertices() -> None:
     result = lw.label_propagation(graph, devices="cpu:2", rounds=30)
     assert result.to_dict() == {**dict.fromkeys("abc", "b"), **dict.fromkeys("def", "d")}
     assert (result.labels, result.converged) == (2, True)
+    assert [result[name] for name in "acf"] == ["b", "b", "d"]
     assert lw.label_propagation(graph, rounds=0, devices="cpu:1").to_dict() == {v: v for v in graph}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,11 @@ from laneway.answers import Answer
 from laneway.arguments import BUFFER_BYTES, require_whole
 from laneway.arrays import as_array
 from laneway.errors import UsageError
+from laneway.frames import frame_of
 from laneway.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 BUFFERS = 3
 
@@ -36,6 +40,10 @@ class FilterResult(Answer):
     """Its messages are numbers on their way to a device or back, its chunks packets; the diagonals of its matrices are
     what went between the host and each device."""
 
+    def to_pandas(self) -> DataFrame:
+        """What was kept, a row for each number, as a pandas data frame. ImportError where there is no pandas."""
+        return frame_of({"value": self.values})
+
 
 def filter(
     values: ArrayLike,
@@ -55,7 +63,9 @@ def filter(
 
     `condition` is text such as "x > 0.5", "x >= 10 and x < 20" or "x % 3 == 0": up to eight comparisons of x, or of x
     modulo a number above 0, with numbers of the array's type, joined by `and` or by `or`. `values` is an array of one
-    dimension, of whole or real numbers; float16 and bool are looked at as float32 and uint8.
+    dimension, of whole or real numbers of 8 bytes at most, in any order of bytes: int8 to int64, uint8 to uint64,
+    float32, float64, and float16 and bool, which are looked at as float32 and uint8. Complex numbers, longdouble, dates
+    and objects are refused.
 
     With `policy` "available" a packet goes to the device that has room first, so that unequal devices are busy for
     equally long; with "even" each device gets an equal part. `packet_bytes` of the array go to a device at once, None:
