@@ -1,5 +1,5 @@
-"""A plugin for NetworkX's own tests in backend mode: tells which of Laneway's functions have run, in the file that
-`LANEWAY_TEST_CALLS` names."""
+"""A plugin for NetworkX's own tests in backend mode: tells which of Laneway's functions have run, which have refused,
+and which calls `can_run` has left to NetworkX, in the file that `LANEWAY_TEST_CALLS` names."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from laneway.networkx_backend.table import OFFERED
 
 ran: Counter[str] = Counter()
 refused: Counter[str] = Counter()
+left: dict[str, Counter[str]] = {}  # by function, then by reason
 
 
 def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,9 +35,21 @@ def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def asked(can_run: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(can_run)
+    def call(name: str, args: Any, kwargs: Any) -> Any:
+        answer = can_run(name, args, kwargs)
+        if answer is not True:
+            left.setdefault(name, Counter())[str(answer)] += 1
+        return answer
+
+    return call
+
+
+backend.can_run = asked(backend.can_run)  # type: ignore[method-assign]
 for name in OFFERED:
     setattr(backend, name, counted(name, getattr(backend, name)))
 
 
 def pytest_sessionfinish() -> None:
-    Path(os.environ["LANEWAY_TEST_CALLS"]).write_text(json.dumps({"ran": ran, "refused": refused}))
+    Path(os.environ["LANEWAY_TEST_CALLS"]).write_text(json.dumps({"ran": ran, "refused": refused, "left": left}))
