@@ -1,7 +1,7 @@
 // The graph programs over growing lists of devices, on one graph: time of a run with the graph on the devices, speed-up
-// over the first list, messages, and memory: the most that a device holds behind the last run, graph and buffers
-// included, and the most that the process has held on the host so far. All lists must give the same answer; ranks that
-// are pushed, the same to twice what their tolerance allows.
+// over the first list, messages, and memory: the most that a device has held at once, graph and buffers included, and
+// the most that the process has held on the host so far. All lists must give the same answer; ranks that are pushed,
+// the same to twice what their tolerance allows.
 //
 //   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --scale 21 --arcs 180000000
 //   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --graph uniform --scale 24 --arcs 268435456
@@ -121,11 +121,10 @@ const std::map<std::string, program> programs{
          return outcome_of(r.label, r.report);
      }}};
 
-/// The most that a device of the job holds now.
-std::uint64_t device_bytes(runtime& open) {
-    std::uint64_t most = 0;
-    for (int pe = 0; pe < open.n_pes(); ++pe) most = std::max(most, open.machine().device(pe)->held_bytes());
-    return most;
+/// The most that a device of the job has held at once; a program may give all of it back when it ends.
+std::uint64_t device_peak_bytes(const run_report& report) {
+    if (report.device_bytes.empty()) throw device_fault("the run does not tell what its devices held");
+    return *std::max_element(report.device_bytes.begin(), report.device_bytes.end());
 }
 /// The most that this process has held.
 std::uint64_t host_peak_bytes() {
@@ -167,12 +166,12 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
         if (first_time == 0) first_time = time.median;
         const double speed_up = first_time / time.median;
         const double per_second = static_cast<double>(graph.arc_count()) / time.median;
-        const auto held = static_cast<double>(device_bytes(*workspace.devices()));
+        const auto device_peak = static_cast<double>(device_peak_bytes(last.report));
         const auto host_peak = static_cast<double>(host_peak_bytes());
         std::printf(
             "%-13s %-10s %10.3f ms   speed-up %5.2f   arcs/s %.3g   posted %.3g   device %.4g MiB   host %.4g MiB\n",
             name.c_str(), devices.c_str(), time.median * 1e3, speed_up, per_second,
-            static_cast<double>(last.report.posted), held / (1 << 20), host_peak / (1 << 20));
+            static_cast<double>(last.report.posted), device_peak / (1 << 20), host_peak / (1 << 20));
         std::fflush(stdout);
         json.write({{"bench", "graphs"}, {"program", name}, {"devices", devices}},
                    {{"vertices", static_cast<double>(graph.vertices())},
@@ -182,7 +181,7 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
                     {"max_s", time.most},
                     {"speed_up", speed_up},
                     {"posted", static_cast<double>(last.report.posted)},
-                    {"device_bytes", held},
+                    {"device_peak_bytes", device_peak},
                     {"host_peak_bytes", host_peak}});
     }
 }
