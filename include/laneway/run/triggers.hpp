@@ -62,8 +62,8 @@ public:
     /// Brings to the devices what the host has prepared since the last run.
     void begin(machine& machine);
     void end(run_report& report);
-    /// Triggers from outside that have not come, tags that wait for room for what they start, and a circle of
-    /// operations that set each other off.
+    /// Triggers from outside that have not come, tags that wait for room for what they start, and operations that set
+    /// each other off without end.
     [[nodiscard]] std::string account() const override;
 
     // In a session.
