@@ -101,6 +101,7 @@ trigger_slot trigger_memory::slot(int pe, std::uint32_t tag) const {
 void trigger_memory::prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
                              firing how, std::span<const std::byte> item) {
     const preparation p{pe, tag, threshold, op, how, {item.begin(), item.end()}};
+    if (host_.is_connected()) refuse(p, "operations are prepared before the session begins, or by its lanes");
     must_exist(pe, tag, pe);
     must_exist(pe, tag, op.pe());
     for (int i = 0; i < op.n_links(); ++i) must_exist(pe, tag, op.link(i).pe);
@@ -269,6 +270,7 @@ void trigger_memory::add_to(run_report& report) const {
 void trigger_memory::add_to(epoch_report& report) const {
     const auto found = host_.waiting();
     report.waiting_tags.insert(report.waiting_tags.end(), found.begin(), found.end());
+    report.waiting_tags_left_out += host_.left_out();
 }
 
 std::string trigger_memory::account() const {

@@ -170,16 +170,113 @@ TEST_P(triggers_misuse_test, LanesThatPrepareWhatCannotBeEndTheRun) {
 }
 
 TEST_P(triggers_misuse_test, FreedMemoryIsNeverTouched) {
-    runtime rt(job());
-    std::optional<symmetric_array<std::uint32_t>> array(rt.allocate<std::uint32_t>(16));
+    enum : std::uint8_t { source, target, signal };
+    for (const auto freed : {source, target, signal}) {
+        runtime rt(job());
+        std::optional<symmetric_array<std::uint32_t>> from(rt.allocate<std::uint32_t>(16));
+        std::optional<symmetric_array<std::uint32_t>> to(rt.allocate<std::uint32_t>(16));
+        std::optional<symmetric_array<std::uint64_t>> arrived(rt.allocate<std::uint64_t>(1));
+        auto tags = rt.triggers({.tags = 8});
+        const int last = rt.n_pes() - 1;
+        tags.prepare(0, 2, 1, trigger_operation::put(from->ref(), 0, 4, to->ref(), 8, last).signal(arrived->ref()[0]));
+        if (freed == source) from.reset();
+        if (freed == target) to.reset();
+        if (freed == signal) arrived.reset();
+        SCOPED_TRACE(freed);
+        says(thrown<device_fault>([&] {
+                 rt.run(trigger_once{2, 1, 0}, tags);
+             }),
+             "elements that do not exist, have been freed, or are out of reach while triggering an operation to PE " +
+                 std::to_string(last) + ": tag 2");
+        // Neither has what is still there changed.
+        if (freed != target) {
+            EXPECT_EQ(to->copy_out(last), std::vector<std::uint32_t>(16));
+        }
+        if (freed != signal) {
+            EXPECT_EQ(arrived->copy_out(last)[0], 0u);
+        }
+    }
+}
+
+/// A message whose handler takes the operation from the tag that has posted it, whose round goes on, or gives it one.
+struct meddle {
+    std::uint32_t prepares;
+};
+struct meddle_with_tag {
+    trigger_ref tags;
+    symmetric_ref<std::uint64_t> refused;  ///< how often
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const meddle& m) const {
+        trigger_rounds<Ctx> rounds(ctx, tags);
+        trigger_preparation<Ctx> preparation(rounds);
+        if (m.prepares != 0) {
+            (void)preparation.prepare(ctx, 0, 1, trigger_operation::nothing(0), firing::once, [] {});
+        } else if (!preparation.disarm(ctx, 0)) {
+            atomic_add(ctx, refused[0], 1);
+        }
+    }
+};
+
+TEST_P(triggers_misuse_test, TagsKeepTheirOperationWhileARoundIsOpen) {
+    for (const firing how : {firing::once, firing::each_round}) {
+        runtime rt(options_of(GetParam(), 1));
+        const auto refused = rt.allocate<std::uint64_t>(1);
+        const auto plain = rt.triggers({.tags = 2});
+        const auto box = rt.mailbox<meddle>(meddle_with_tag{plain.tags(), refused.ref()});
+        auto tags = plain.with(followed(box));
+        const auto op = trigger_operation::nothing(0);
+        tags.prepare(0, 0, 1, op.start(meddle{0}).when_done(), how);
+        rt.run(trigger_once{0, 1, 0}, tags, box);
+        EXPECT_EQ(refused.copy_out(0)[0], 1u);
+        EXPECT_TRUE(tags.disarm(0, 0));  // the round is over
+        tags.prepare(0, 0, 1, op.start(meddle{1}).when_done(), how);
+        says(thrown<device_fault>([&] {
+                 rt.run(trigger_once{0, 1, 0}, tags, box);
+             }),
+             "the tag has an operation already while preparing a triggered operation: tag 0");
+        EXPECT_FALSE(tags.disarm(0, 0));  // the run has failed within the round
+        EXPECT_NO_THROW(rt.run(do_nothing{}, tags, box));
+        EXPECT_TRUE(tags.disarm(0, 0));
+        EXPECT_EQ(refused.copy_out(0)[0], 1u);
+    }
+}
+
+TEST_P(triggers_misuse_test, TheHostPreparesNothingWhileASessionGoesOn) {
+    runtime rt(options_of(GetParam(), 1));
+    const auto fired = rt.allocate<std::uint64_t>(1);
     auto tags = rt.triggers({.tags = 8});
-    tags.prepare(0, 2, 1, trigger_operation::put(array->ref(), 0, 4, array->ref(), 8, 0));
-    array.reset();
-    says(thrown<device_fault>([&] {
-             rt.run(trigger_once{2, 1, 0}, tags);
-         }),
-         "elements that do not exist, have been freed, or are out of reach while triggering an operation to PE 0: tag "
-         "2");
+    const auto op = trigger_operation::nothing(0).signal(fired.ref()[0]);
+    {
+        auto session = rt.start(tags);
+        for (int i = 0; i < 2; ++i) {
+            EXPECT_EQ(thrown<usage_error>([&] { tags.prepare(0, 2, 1, op); }),
+                      "tag 2 of PE 0: operations are prepared before the session begins, or by its lanes");
+            session.quiesce();
+        }
+        session.stop();
+        EXPECT_NO_THROW(tags.prepare(0, 2, 1, op));
+    }
+    auto session = rt.start(tags);
+    tags.trigger(0, 2);
+    session.stop();
+    EXPECT_EQ(fired.copy_out(0)[0], 1u);
+}
+
+/// As many as an epoch tells of one PE, and some more of another.
+TEST_P(triggers_misuse_test, EpochsTellHowManyTagsTheyLeaveOut) {
+    runtime rt(options_of(GetParam(), 1));
+    auto tags = rt.triggers({.tags = 100});
+    const int last = rt.n_pes() - 1;
+    auto session = rt.start(tags);
+    EXPECT_EQ(session.quiesce().waiting_tags_left_out, 0u);
+    for (std::uint32_t tag = 0; tag < 64; ++tag) tags.trigger(0, tag);
+    EXPECT_EQ(session.quiesce().waiting_tags_left_out, 0u);
+    for (std::uint32_t tag = 0; tag < 71; ++tag) tags.trigger(last, 99 - tag);
+    const auto epoch = session.quiesce();
+    const std::uint64_t all = last == 0 ? 100 : 64 + 71;
+    EXPECT_EQ(epoch.waiting_tags.size(), last == 0 ? 64u : 128u);
+    EXPECT_EQ(epoch.waiting_tags_left_out, all - epoch.waiting_tags.size());
+    EXPECT_EQ(session.stop().waiting_tags.size(), all);
 }
 
 TEST_P(triggers_misuse_test, DeadlinesNameTagCountAndThreshold) {
