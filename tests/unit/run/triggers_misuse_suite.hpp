@@ -15,6 +15,12 @@ protected:
         o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.5;
         return o;
     }
+    /// For what meets no deadline, however busy the machine is.
+    [[nodiscard]] static options unhurried_job() {
+        options o = options_of(GetParam(), 1);
+        o.timeout_seconds = 60;
+        return o;
+    }
 };
 
 TEST_P(triggers_misuse_test, TheHostRefusesWhatCannotBe) {
@@ -172,7 +178,7 @@ TEST_P(triggers_misuse_test, LanesThatPrepareWhatCannotBeEndTheRun) {
 TEST_P(triggers_misuse_test, FreedMemoryIsNeverTouched) {
     enum : std::uint8_t { source, target, signal };
     for (const auto freed : {source, target, signal}) {
-        runtime rt(job());
+        runtime rt(unhurried_job());
         std::optional<symmetric_array<std::uint32_t>> from(rt.allocate<std::uint32_t>(16));
         std::optional<symmetric_array<std::uint32_t>> to(rt.allocate<std::uint32_t>(16));
         std::optional<symmetric_array<std::uint64_t>> arrived(rt.allocate<std::uint64_t>(1));
@@ -219,7 +225,7 @@ struct meddle_with_tag {
 
 TEST_P(triggers_misuse_test, TagsKeepTheirOperationWhileARoundIsOpen) {
     for (const firing how : {firing::once, firing::each_round}) {
-        runtime rt(options_of(GetParam(), 1));
+        runtime rt(unhurried_job());
         const auto refused = rt.allocate<std::uint64_t>(1);
         const auto plain = rt.triggers({.tags = 2});
         const auto box = rt.mailbox<meddle>(meddle_with_tag{plain.tags(), refused.ref()});
@@ -234,7 +240,6 @@ TEST_P(triggers_misuse_test, TagsKeepTheirOperationWhileARoundIsOpen) {
                  rt.run(trigger_once{0, 1, 0}, tags, box);
              }),
              "the tag has an operation already while preparing a triggered operation: tag 0");
-        EXPECT_FALSE(tags.disarm(0, 0));  // the run has failed within the round
         EXPECT_NO_THROW(rt.run(do_nothing{}, tags, box));
         EXPECT_TRUE(tags.disarm(0, 0));
         EXPECT_EQ(refused.copy_out(0)[0], 1u);
@@ -242,7 +247,7 @@ TEST_P(triggers_misuse_test, TagsKeepTheirOperationWhileARoundIsOpen) {
 }
 
 TEST_P(triggers_misuse_test, TheHostPreparesNothingWhileASessionGoesOn) {
-    runtime rt(options_of(GetParam(), 1));
+    runtime rt(unhurried_job());
     const auto fired = rt.allocate<std::uint64_t>(1);
     auto tags = rt.triggers({.tags = 8});
     const auto op = trigger_operation::nothing(0).signal(fired.ref()[0]);
@@ -264,7 +269,7 @@ TEST_P(triggers_misuse_test, TheHostPreparesNothingWhileASessionGoesOn) {
 
 /// As many as an epoch tells of one PE, and some more of another.
 TEST_P(triggers_misuse_test, EpochsTellHowManyTagsTheyLeaveOut) {
-    runtime rt(options_of(GetParam(), 1));
+    runtime rt(unhurried_job());
     auto tags = rt.triggers({.tags = 100});
     const int last = rt.n_pes() - 1;
     auto session = rt.start(tags);
@@ -408,7 +413,7 @@ struct throw_at_word {
     }
 };
 TEST_P(triggers_misuse_test, FollowedHandlersAreNamedAsOthersAre) {
-    runtime rt(job());
+    runtime rt(unhurried_job());
     const auto first = rt.mailbox<go>(trigger_handler{});
     const auto box = rt.mailbox<word>(throw_at_word{});
     auto tags = rt.triggers({.tags = 2}).with(followed(box));
@@ -420,6 +425,9 @@ TEST_P(triggers_misuse_test, FollowedHandlersAreNamedAsOthersAre) {
                  rt.run(trigger_once{tag, 1, 0}, tags, first, box);
              }),
              "exception in the handler of message type 2 while serving PE 0: no word");
+        if (tag == 0) {
+            EXPECT_FALSE(tags.disarm(0, tag));  // what its round has started has no end
+        }
     }
 }
 #endif
