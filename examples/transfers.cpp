@@ -88,7 +88,7 @@ void show(const std::string& devices) {
         mirrors += wrong.copy_out(pe)[1];
     }
     const std::uint64_t each = moves.statistics().transfers / static_cast<unsigned>(runtime.n_pes());
-    std::cout << each << " transfers a device; " << borders << " words of borders wrong, " << mirrors
+    std::cout << each << " transfers a device, " << borders << " words of borders wrong, " << mirrors
               << " of mirrored tiles\n";
 }
 

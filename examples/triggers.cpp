@@ -126,7 +126,7 @@ void show_levels(lw::runtime& runtime) {
     }
     const auto signals = arrived.copy_out(0);
     std::cout << "transfers to PE 0: " << signals[0] << " by items, " << signals[1] << " by groups, " << signals[2]
-              << " by kernels; " << (same ? "all there" : "WRONG") << '\n';
+              << " by kernels, " << (same ? "all there" : "WRONG") << '\n';
 }
 
 void show_schedule(lw::runtime& runtime) {

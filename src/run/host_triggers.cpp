@@ -12,6 +12,9 @@ namespace {
 constexpr std::size_t triggers_taken_at = destructive_bytes, host_triggers_at = 2 * destructive_bytes,
                       host_waiting_at = host_triggers_at + host_triggers_ref::slots * sizeof(host_trigger);
 
+/// What a PE has told behind a fence, in an epoch that is seen to be done.
+std::uint64_t told_by_pe(std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); }
+
 std::atomic_ref<std::uint64_t> triggers_word(const std::shared_ptr<std::byte>& memory, std::size_t at) {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.get() + at));
 }
@@ -37,18 +40,26 @@ host_triggers_ref host_triggers::ref(int pe) const {
 }
 
 std::vector<waiting_tag> host_triggers::waiting() const {
-    const auto read = [](std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); };
     std::vector<waiting_tag> all;
     for (int pe = 0; pe < static_cast<int>(parts_.size()); ++pe) {
         host_waiting_tags& of_pe = *ref(pe).waiting;
-        const std::uint64_t count = std::min<std::uint64_t>(read(of_pe.count), host_waiting_tags::most);
+        const std::uint64_t count = std::min<std::uint64_t>(told_by_pe(of_pe.count), host_waiting_tags::most);
         for (std::uint64_t i = 0; i < count; ++i) {
-            const trigger_word word{read(of_pe.tags[i].word)};
-            all.push_back({pe, static_cast<std::uint32_t>(read(of_pe.tags[i].tag)), word.count(), word.threshold(),
-                           read(of_pe.tags[i].fired)});
+            const trigger_word word{told_by_pe(of_pe.tags[i].word)};
+            all.push_back({pe, static_cast<std::uint32_t>(told_by_pe(of_pe.tags[i].tag)), word.count(),
+                           word.threshold(), told_by_pe(of_pe.tags[i].fired)});
         }
     }
     return all;
+}
+
+std::uint64_t host_triggers::left_out() const {
+    std::uint64_t sum = 0;
+    for (int pe = 0; pe < static_cast<int>(parts_.size()); ++pe) {
+        const std::uint64_t count = told_by_pe(ref(pe).waiting->count);
+        sum += count - std::min<std::uint64_t>(count, host_waiting_tags::most);
+    }
+    return sum;
 }
 
 void host_triggers::leave(int pe, const host_trigger& entry) {

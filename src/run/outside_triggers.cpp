@@ -5,27 +5,20 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/run/triggers.hpp"
+#include "run/trigger_circles.hpp"
 
 namespace laneway {
-
-namespace {
-
-std::string tag_of_pe(std::uint32_t tag, int pe) {
-    return "tag " + std::to_string(tag) + " of PE " + std::to_string(pe);
-}
-
-}  // namespace
 
 std::size_t outside_triggers::reserve(int pe, std::uint32_t tag, std::uint32_t n) {
     const std::lock_guard lock(mutex_);
     const auto used =
         static_cast<std::uint32_t>(std::count_if(all_.begin(), all_.end(), [&](const cell& c) { return c.pe == pe; }));
     if (used == most_) {
-        throw usage_error(tag_of_pe(tag, pe) + ": the PE has " + std::to_string(most_) +
+        throw usage_error(name_of_tag(pe, tag) + ": the PE has " + std::to_string(most_) +
                           " triggers from outside already; see trigger_options::outside");
     }
     if (host_.is_connected()) {
-        throw usage_error(tag_of_pe(tag, pe) + ": triggers from outside are reserved before the session begins");
+        throw usage_error(name_of_tag(pe, tag) + ": triggers from outside are reserved before the session begins");
     }
     all_.push_back({pe, used, tag, n});
     changed_ = true;
@@ -51,11 +44,11 @@ void outside_triggers::owe(std::size_t number, std::uint64_t triggers) {
 /// Makes the word the stream's.
 void outside_triggers::bind(cell& c, const device_stream& stream) const {
     if (c.stream != nullptr && c.stream != stream.identity()) {
-        throw usage_error(tag_of_pe(c.tag, c.pe) + ": another stream than \"" + stream.name() +
+        throw usage_error(name_of_tag(c.pe, c.tag) + ": another stream than \"" + stream.name() +
                           "\" triggers it by this word; reserve one for each");
     }
     if (!share_memory(stream.device(), *machine_.device(c.pe))) {
-        throw usage_error(tag_of_pe(c.tag, c.pe) + ": " + stream.device().name() + " does not reach the memory of " +
+        throw usage_error(name_of_tag(c.pe, c.tag) + ": " + stream.device().name() + " does not reach the memory of " +
                           machine_.device(c.pe)->name());
     }
     c.stream = stream.identity();
@@ -129,7 +122,7 @@ std::string outside_triggers::account() const {
     for (const cell& c : all_) {
         const trigger_cell found = read(c);
         if (found.seen >= c.owed) continue;
-        text += "; " + tag_of_pe(c.tag, c.pe) + " is owed " + std::to_string(c.owed - found.seen) + " of " +
+        text += "; " + name_of_tag(c.pe, c.tag) + " is owed " + std::to_string(c.owed - found.seen) + " of " +
                 std::to_string(c.owed) + " triggers from outside";
     }
     return text;

@@ -4,6 +4,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/run/resident_program.hpp"
+#include "run/trigger_circles.hpp"
 
 namespace laneway {
 
@@ -25,10 +26,6 @@ const trigger_options& checked_options(const machine& machine, const trigger_opt
     return options;
 }
 
-std::string name_of_tag(int pe, std::uint32_t tag) {
-    return "tag " + std::to_string(tag) + " of PE " + std::to_string(pe);
-}
-
 /// "; tag 3 of PE 0 finds no room for what it starts", the first of them, where some do; or, `begun`, waits for that.
 std::string without_end(const std::vector<std::vector<trigger_slot>>& slots, bool begun) {
     std::string text;
@@ -45,70 +42,6 @@ std::string without_end(const std::vector<std::vector<trigger_slot>>& slots, boo
     }
     return found < 2 ? text : text + (begun ? ", as do " : ", nor do ") + std::to_string(found - 1) + " more";
 }
-
-/// Finds operations that set each other off in a circle, with no trigger from elsewhere, and have begun to.
-class circle_search {
-public:
-    explicit circle_search(const std::vector<std::vector<trigger_slot>>& slots)
-        : slots_(slots), tags_(slots[0].size()), states_(slots.size() * tags_, unknown) {}
-
-    /// Its tags; empty where there is none.
-    std::vector<std::size_t> operator()() {
-        for (std::size_t tag = 0; tag < states_.size(); ++tag) {
-            if (states_[tag] != unknown || at(tag).fired == 0) continue;
-            const auto found = follow(tag);
-            if (!found.empty()) return found;
-        }
-        return {};
-    }
-    [[nodiscard]] std::string name(std::size_t tag) const {
-        return name_of_tag(static_cast<int>(tag / tags_), static_cast<std::uint32_t>(tag % tags_));
-    }
-
-private:
-    enum state : std::uint8_t { unknown, on_path, left };
-    struct step {
-        std::size_t tag;
-        int next = 0;  ///< link
-    };
-
-    [[nodiscard]] const trigger_slot& at(std::size_t tag) const { return slots_[tag / tags_][tag % tags_]; }
-
-    /// Depth first, from a tag on.
-    std::vector<std::size_t> follow(std::size_t first) {
-        std::vector<step> path{{first}};
-        states_[first] = on_path;
-        while (!path.empty()) {
-            step& last = path.back();
-            const trigger_slot& slot = at(last.tag);
-            const trigger_word word{slot.word};
-            if (word.threshold() == 0 || word.fires_once() || last.next == slot.operation.n_links()) {
-                states_[last.tag] = left;
-                path.pop_back();
-                continue;
-            }
-            const trigger_link& link = slot.operation.link(last.next++);
-            const std::size_t next = static_cast<std::size_t>(link.pe) * tags_ + link.tag;
-            const trigger_word target{at(next).word};
-            if (target.threshold() == 0 || link.n < target.threshold() || states_[next] == left) continue;
-            if (states_[next] == on_path) return since(path, next);
-            states_[next] = on_path;
-            path.push_back({next});
-        }
-        return {};
-    }
-    static std::vector<std::size_t> since(const std::vector<step>& path, std::size_t tag) {
-        std::vector<std::size_t> circle;
-        for (const step& s : path) {
-            if (!circle.empty() || s.tag == tag) circle.push_back(s.tag);
-        }
-        return circle;
-    }
-
-    const std::vector<std::vector<trigger_slot>>& slots_;
-    std::size_t tags_;
-    std::vector<state> states_;
-};
 
 }  // namespace
 
@@ -168,6 +101,7 @@ trigger_slot trigger_memory::slot(int pe, std::uint32_t tag) const {
 void trigger_memory::prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
                              firing how, std::span<const std::byte> item) {
     const preparation p{pe, tag, threshold, op, how, {item.begin(), item.end()}};
+    if (host_.is_connected()) refuse(p, "operations are prepared before the session begins, or by its lanes");
     must_exist(pe, tag, pe);
     must_exist(pe, tag, op.pe());
     for (int i = 0; i < op.n_links(); ++i) must_exist(pe, tag, op.link(i).pe);
@@ -336,21 +270,14 @@ void trigger_memory::add_to(run_report& report) const {
 void trigger_memory::add_to(epoch_report& report) const {
     const auto found = host_.waiting();
     report.waiting_tags.insert(report.waiting_tags.end(), found.begin(), found.end());
+    report.waiting_tags_left_out += host_.left_out();
 }
 
 std::string trigger_memory::account() const {
     std::string text = outside_.account();
     std::vector<std::vector<trigger_slot>> slots;
     for (int pe = 0; pe < machine_.n_pes(); ++pe) slots.push_back(slots_.copy_out(pe));
-    text += without_end(slots, false) + without_end(slots, true);
-    circle_search search(slots);
-    const auto circle = search();
-    if (circle.empty()) return text;
-    constexpr std::size_t most = 16;
-    text += "; operations in a circle without end: ";
-    for (std::size_t i = 0; i < circle.size() && i < most; ++i) text += search.name(circle[i]) + " -> ";
-    if (circle.size() > most) text += std::to_string(circle.size() - most) + " more -> ";
-    return text + search.name(circle[0]);
+    return text + without_end(slots, false) + without_end(slots, true) + circles_without_end(slots);
 }
 
 void trigger_memory::attach(machine& machine, const comm_plan&) {

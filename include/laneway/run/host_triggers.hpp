@@ -31,6 +31,8 @@ public:
 
     /// Tags of all PEs that were not at rest when the last epoch was closed, 64 of a PE at most.
     [[nodiscard]] std::vector<waiting_tag> waiting() const;
+    /// How many more there were.
+    [[nodiscard]] std::uint64_t left_out() const;
 
     // As a feed.
     [[nodiscard]] std::uint64_t filled() const;

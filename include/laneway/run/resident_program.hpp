@@ -34,6 +34,7 @@ struct epoch_report {
     std::uint64_t served = 0;  ///< of the carried ones, those whose handler has run
     /// As run_report::waiting_tags, when the last epoch was closed; 64 of a PE at most.
     std::vector<waiting_tag> waiting_tags;
+    std::uint64_t waiting_tags_left_out = 0;  ///< how many more there were, of all PEs
 };
 
 /// Whether nothing was lost until an epoch was done, before which host threads had left so many messages. Throws

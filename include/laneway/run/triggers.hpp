@@ -62,8 +62,8 @@ public:
     /// Brings to the devices what the host has prepared since the last run.
     void begin(machine& machine);
     void end(run_report& report);
-    /// Triggers from outside that have not come, tags that wait for room for what they start, and a circle of
-    /// operations that set each other off.
+    /// Triggers from outside that have not come, tags that wait for room for what they start, and operations that set
+    /// each other off without end.
     [[nodiscard]] std::string account() const override;
 
     // In a session.
@@ -133,7 +133,8 @@ public:
     [[nodiscard]] starting_triggers<Takers...> with(const Takers&... takers) const;
 
     /// Gives a PE's tag its operation, from the next run on. Triggers that came before count. Throws usage_error for a
-    /// PE, tag, threshold or range that cannot be, and for a tag that has one, unless it has fired once for all.
+    /// PE, tag, threshold or range that cannot be, for a tag that has one, unless it has fired once for all, and while
+    /// a session of these triggers goes on, in which lanes may prepare.
     void prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
                  firing how = firing::once) {
         memory_->prepare(pe, tag, threshold, op, how);

@@ -57,6 +57,9 @@ TEST_P(training_test, WhatCannotBeIsRefused) {
     refuses([](auto& o) { o.rate = std::nanf(""); });
     refuses([](auto& o) { o.widths.back() = 5; });  // data of other widths
     refuses([](auto& o) { o.samples = 32; });       // or of another batch
+    if (GetParam() == "cpu:16") {
+        refuses([](auto& o) { o.job.devices = "cpu:17"; });  // more PEs than shards
+    }
     if (GetParam() == "cuda:0") {
         refuses([](auto& o) { o.job.devices = "cuda:0,cpu:1"; });  // different numbers of lanes
     }
@@ -101,11 +104,17 @@ TEST(training_by_one_test, WideNetworksLearnByTheDefaultRateAndThoseThatDivergeA
     EXPECT_THROW((void)apps::training_by_one(o, data), usage_error);
 }
 
-LANEWAY_ON_DEVICES(training_test, [] {
-    auto lists = program_lists();
+/// On CPU devices also more PEs than the layers have pieces, up to as many as the batch has shards.
+inline std::vector<std::string> training_lists() {
+    std::vector<std::string> lists = to_four(program_lists());
+#if !defined(__CUDACC__)
+    lists.insert(lists.end(), {"cpu:5", "cpu:16"});
+#endif
     std::erase(lists, "cuda:0,cpu:1");
     return lists;
-}());
+}
+
+LANEWAY_ON_DEVICES(training_test, training_lists());
 
 }  // namespace
 }  // namespace laneway::test

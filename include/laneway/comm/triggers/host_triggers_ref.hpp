@@ -26,7 +26,7 @@ struct host_waiting_tags {
         std::uint64_t tag = 0;
     };
 
-    std::uint64_t count = 0;
+    std::uint64_t count = 0;  ///< of all, also of those that find no place here
     entry tags[most];
 };
 

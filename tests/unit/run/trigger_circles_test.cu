@@ -1,0 +1,1 @@
+#include "trigger_circles_suite.hpp"  // on GPUs
