@@ -6,7 +6,7 @@
 // counter, without a queue; and the same with one warp of each PE, or a thread of the host, that decides what all warps
 // serve, where fewer elements are enough (--ordered); and with a block an element.
 // fib, queens, uts: calls, solutions and nodes of programs of apps/recursion, checked; of fib also the same tree walked
-// by one thread of the host.
+// by one thread of the host. --threads: of each CPU device, so that these can be compared with that one.
 // fib by blocks: a task each, which a whole block works on. widths: fib over channels of several widths.
 #include <chrono>
 #include <exception>
@@ -109,6 +109,7 @@ private:
         options o;
         o.devices = devices_;
         o.timeout_seconds = args_.real("timeout");
+        o.cpu_threads = static_cast<int>(args_.number("threads", 1, 256));
         return o;
     }
     [[nodiscard]] apps::recursion_options recursion(std::uint64_t grain = 0) const {
@@ -280,6 +281,7 @@ int main(int argc, char** argv) {
                                      {"queens", "10"},
                                      {"uts", "T1"},
                                      {"runs", "3"},
+                                     {"threads", "1"},
                                      {"timeout", "120"},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));
