@@ -6,7 +6,9 @@
 // counter, without a queue; and the same with one warp of each PE, or a thread of the host, that decides what all warps
 // serve, where fewer elements are enough (--ordered); and with a block an element.
 // fib, queens, uts: calls, solutions and nodes of programs of apps/recursion, checked; of fib also the same tree walked
-// by one thread of the host.
+// by one thread of the host. --threads: of each CPU device, so that these can be compared with that one:
+//
+//   bench_channels --parts fib --devices cpu:1 --threads 2 --fib 35 --grain 16 --runs 9
 // fib by blocks: a task each, which a whole block works on. widths: fib over channels of several widths.
 #include <chrono>
 #include <exception>
@@ -90,18 +92,19 @@ public:
         : args_(args), devices_(std::move(devices)), json_(json) {}
 
     void run() {
-        const std::uint64_t elements = args_.number("elements"), ordered = args_.number("ordered");
-        through<relay>("through", elements, deepest_or_fullest_first{});
-        through<relay>("kept", elements, deepest_or_fullest_first{}, args_.number("stacks"));
-        through<relay>("by one warp", ordered, warp_scheduler<>{});
-        through<relay>("by the host", ordered, host_scheduler<>{});
-        through<relay_by_block>("blocks", elements, deepest_or_fullest_first{});
-        baseline();
-        for (const std::uint64_t grain : {std::uint64_t{1}, args_.number("grain")}) fib(grain);
-        fib_of_blocks();
-        queens();
-        uts();
-        for (const std::uint32_t width : {64u, 256u, 1024u, 4096u, 16384u}) fib_of_width(width);
+        std::vector<std::string> parts = args_.list("parts");
+        const auto has = [&](const char* part) { return std::erase(parts, part) != 0; };
+        if (has("through")) all_through();
+        if (has("fib")) {
+            for (const std::uint64_t grain : {std::uint64_t{1}, args_.number("grain")}) fib(grain);
+        }
+        if (has("blocks")) fib_of_blocks();
+        if (has("queens")) queens();
+        if (has("uts")) uts();
+        if (has("widths")) {
+            for (const std::uint32_t width : {64u, 256u, 1024u, 4096u, 16384u}) fib_of_width(width);
+        }
+        if (!parts.empty()) throw usage_error("parts: there is no " + parts.front());
     }
 
 private:
@@ -109,6 +112,7 @@ private:
         options o;
         o.devices = devices_;
         o.timeout_seconds = args_.real("timeout");
+        o.cpu_threads = static_cast<int>(args_.number("threads", 1, 256));
         return o;
     }
     [[nodiscard]] apps::recursion_options recursion(std::uint64_t grain = 0) const {
@@ -118,6 +122,15 @@ private:
         return made;
     }
 
+    void all_through() {
+        const std::uint64_t elements = args_.number("elements"), ordered = args_.number("ordered");
+        through<relay>("through", elements, deepest_or_fullest_first{});
+        through<relay>("kept", elements, deepest_or_fullest_first{}, args_.number("stacks"));
+        through<relay>("by one warp", ordered, warp_scheduler<>{});
+        through<relay>("by the host", ordered, host_scheduler<>{});
+        through<relay_by_block>("blocks", elements, deepest_or_fullest_first{});
+        baseline();
+    }
     /// Elements through a channel whose queues are served as the policy says.
     template <class Kernel, class Policy>
     void through(const std::string& name, std::uint64_t elements, const Policy& policy, std::uint64_t stack_bytes = 0) {
@@ -270,6 +283,7 @@ int main(int argc, char** argv) {
     try {
         const bench::arguments args(argc, argv,
                                     {{"devices", "cpu:2"},
+                                     {"parts", "through;fib;blocks;queens;uts;widths"},
                                      {"elements", "2000000"},
                                      {"ordered", "200000"},
                                      {"chains", "1024"},
@@ -280,6 +294,7 @@ int main(int argc, char** argv) {
                                      {"queens", "10"},
                                      {"uts", "T1"},
                                      {"runs", "3"},
+                                     {"threads", "1"},
                                      {"timeout", "120"},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));

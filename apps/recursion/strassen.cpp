@@ -99,6 +99,27 @@ void check_sizes(std::uint32_t n, std::uint32_t block) {
     }
 }
 
+/// The channels of products and of tiles, and what warps may keep of them.
+struct product_channels {
+    channel_options paths, tiles;
+    fork_join_plan memory;
+};
+
+/// `at_once`: tiles of a block; 0: lanes multiply blocks, and there is no channel of tiles.
+product_channels plan_channels(std::uint32_t depth, std::uint32_t at_once, const recursion_options& options,
+                               std::uint32_t useful) {
+    product_channels made;
+    made.paths = {.levels = depth + 1, .at_once = 7, .name = "products"};
+    made.tiles = {.levels = depth + 2, .at_once = at_once, .name = "tiles"};
+    std::vector<channel_plan> plans{{made.paths, sizeof(product_path)}};
+    if (at_once != 0) plans.push_back({made.tiles, sizeof(product_tile)});
+    made.memory = plan_fork_join(plans, {depth + 1, options.width, options.memory_bytes}, useful);
+    made.paths.width = made.tiles.width = made.memory.width;
+    // A block is busy with a tile for long, so few that wait are enough.
+    if (options.width == 0) made.tiles.width = std::min(made.memory.width, std::max(256u, 4 * std::bit_ceil(at_once)));
+    return made;
+}
+
 }  // namespace
 
 strassen_result strassen(const word_matrix& a, const word_matrix& b, std::uint32_t n,
@@ -120,21 +141,15 @@ strassen_result strassen(runtime& rt, const word_matrix& a, const word_matrix& b
         left.copy_in(pe, a);
         right.copy_in(pe, b);
     }
-    channel_plan plan{{.width = 0, .levels = depth + 1, .at_once = 7, .name = "products"}, sizeof(product_path)};
-    strassen_result made;
-    const fork_join_plan memory = plan_fork_join({plan}, {depth + 1, options.width, options.memory_bytes},
-                                                 rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
-    made.report.width = plan.options.width = memory.width;
-    channel_graph graph(rt, {.stack_bytes = memory.stack_bytes});
-    const auto paths = graph.channel<product_path>(plan.options);
     const strassen_matrices all{left.ref(), right.ref(), product.ref(), n, depth, block};
     const bool in_tiles = block > strassen_block;
-    channel<product_tile> tiles{};
-    if (in_tiles) {
-        const std::uint32_t at_once = multiply_tile{all}.tiles();
-        tiles = graph.channel<product_tile>(
-            {.width = std::max(256u, 4 * at_once), .levels = depth + 2, .at_once = at_once, .name = "tiles"});
-    }
+    const product_channels channels = plan_channels(depth, in_tiles ? multiply_tile{all}.tiles() : 0, options,
+                                                    rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
+    strassen_result made;
+    made.report.width = channels.memory.width;
+    channel_graph graph(rt, {.stack_bytes = channels.memory.stack_bytes});
+    const auto paths = graph.channel<product_path>(channels.paths);
+    const auto tiles = in_tiles ? graph.channel<product_tile>(channels.tiles) : channel<product_tile>{};
     const auto kernel = graph.kernel(multiply{paths, tiles, all});
     graph.connect(paths, kernel);
     for (std::uint32_t p = 0; p < (depth == 0 ? 1u : 7u); ++p) {

@@ -138,7 +138,7 @@ private:
                                                      policy, task_types_of(kernels.code...));
     }
 
-    /// Adds what the channels hold to the message of a deadline.
+    /// Adds what the channels hold to the message of a deadline, and to that of a fault the name of its channel.
     template <class Run>
     run_report telling(const Run& run) {
         try {
@@ -149,6 +149,8 @@ private:
             }
             throw timeout_error(late.what() + std::string("; ") + occupancy_text(store_.plans(), store_.memories()),
                                 late.where());
+        } catch (const device_fault& fault) {
+            throw device_fault(fault.what() + name_text(store_.plans(), runtime_.machine().fault()), fault.where());
         }
     }
 

@@ -51,7 +51,9 @@ void register_recursion_results(nb::module_& module) {
         .def_ro("yields", &channel_statistics::yields, "Elements put back for want of space.")
         .def_ro("stalls", &channel_statistics::stalls, "Requests for space that found none.")
         .def_ro("moved", &channel_statistics::moved, "Elements sent to devices without work.")
-        .def_ro("peak", &channel_statistics::peak, "Most elements that a warp has seen ready in one queue.");
+        .def_ro("peak", &channel_statistics::peak, "Most elements that a warp has seen ready in one queue.")
+        .def_ro("kept", &channel_statistics::kept, "Elements that never left the warp that had produced them.")
+        .def_ro("given", &channel_statistics::given, "Elements that warps had kept and gave to others.");
     nb::class_<apps::recursion_report>(module, "RecursionReport")
         .def_ro("run", &apps::recursion_report::run)
         .def_ro("channels", &apps::recursion_report::channels)

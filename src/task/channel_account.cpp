@@ -66,6 +66,14 @@ std::string occupancy_text(const std::vector<channel_plan>& plans, const std::ve
     return text.str();
 }
 
+std::string name_text(const std::vector<channel_plan>& plans, const fault_record* fault) {
+    if (fault == nullptr || (fault->what != operation::produce && fault->what != operation::consume)) return {};
+    if (fault->number >= plans.size() || fault->code == status::no_room) return {};
+    const std::string& name = plans[fault->number].options.name;
+    if (name.empty()) return {};
+    return "; channel " + std::to_string(fault->number) + " is \"" + name + "\"";
+}
+
 void audit_channels(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {
     std::string text;
     for (std::uint32_t c = 0; c < plans.size(); ++c) {

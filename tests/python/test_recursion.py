@@ -42,6 +42,17 @@ def test_the_least_width_is_enough() -> None:
         lw.fibonacci(15, width=1, devices="cpu:1")
 
 
+def test_warps_keep_nothing_where_channels_have_all_the_memory() -> None:
+    alone = lw.fibonacci(15, width=2, memory_bytes=0, devices="cpu:1").channels
+    assert (alone.kept, alone.given) == (0, 0)
+    assert alone.produced == alone.consumed == 2 * 1973 - 987, "a call or a continuation each"
+    kept = lw.fibonacci(15, width=2, devices="cpu:1").channels
+    assert kept.produced == alone.produced
+    assert 0 < kept.given < kept.kept < kept.produced
+    with pytest.raises(lw.UsageError, match="0 bytes for channels are below the minimum"):
+        lw.fibonacci(15, memory_bytes=0, devices="cpu:1")
+
+
 def test_a_tree_of_the_benchmark() -> None:
     found = lw.uts("T1", devices="cpu:2")
     assert (found.nodes, found.leaves, found.depth) == (4130071, 3305118, 10)
@@ -148,10 +159,31 @@ def test_the_study_writes_what_it_measured(laneway: Run, tmp_path: Path) -> None
         assert min(run["elements"], run["dispatches"]) > 0
         assert run["full_share"] == 1, "a warp of a CPU device is one lane"
         assert 0 < run["peak"] <= run["width"]
+        assert run["full_dispatches"] == run["dispatches"]
+        assert run["produced"] >= run["elements"] - run["yields"] > 0
+        assert run["stalls"] >= run["yields"] >= 0
+        if run["sweep"] == "width":
+            assert (run["memory_bytes"], run["kept"], run["given"]) == (0, 0, 0), "everything goes through channels"
+        else:
+            assert run["memory_bytes"] == 64 * 2**20
+            assert run["kept"] > 0
     assert [run["width"] for run in report["runs"]][2:4] == [64, 256]
     drawn = (tmp_path / "work" / "s.svg").read_text()
     assert "width of channels" in drawn
     assert "fibonacci 18" in done.stdout
+    assert "by width, warps keep nothing" in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("fibonacci 18")]
+    assert [row[-2] == "none" for row in rows] == [False, False, True, True]
+
+
+def test_the_study_by_width_meets_full_channels() -> None:
+    """Warps that kept what they produce would hide how narrow channels are."""
+    runs = lw.study_forkjoin(["queens"], workers=[4], widths=[24], runs=1, devices="checked:1", sizes="small")
+    assert [(run.sweep, run.memory_bytes) for run in runs] == [("workers", 64 * 2**20), ("width", 0)]
+    wide, narrow = (run.channels for run in runs)
+    assert (wide.yields, wide.stalls) == (0, 0)
+    assert narrow.yields > 0
+    assert narrow.stalls > 0
 
 
 @pytest.mark.parametrize(("program", "size", "times"), [("queens", 8, 2), ("uts", 4_130_071, 1)])

@@ -79,6 +79,9 @@ public:
     /// then all stays as it was.
     void replace_kernel(int pe, std::span<const std::byte> code);
 
+    /// What the message of the last run is about, of the faults that PEs have reported; null: there were none. Between
+    /// runs.
+    [[nodiscard]] const fault_record* fault() const { return any_fault() ? &worst_record() : nullptr; }
     /// Whether a run did not end: no other can be started.
     [[nodiscard]] bool abandoned() const { return abandoned_; }
     /// Numbers that add_segment can still give.

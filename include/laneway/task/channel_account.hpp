@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "laneway/base/fault.hpp"
 #include "laneway/task/channel_memory.hpp"
 
 namespace laneway {
@@ -11,6 +12,10 @@ namespace laneway {
 /// "channel 0: 64 elements (3 kept by warps), 57 at level 0 (full), 7 at level 1": what lies in the channels of all PEs
 /// and on stacks of their warps, for a graph that did not come to its end. Full: on some PE.
 std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);
+
+/// `; channel 0 is "frames"`, for the message of a fault that names a channel by its number; nothing where it names
+/// none, or one without a name. `fault` may be null.
+std::string name_text(const std::vector<channel_plan>& plans, const fault_record* fault);
 
 /// Throws device_fault where an element was never freed; names channels, counts and levels.
 void audit_channels(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);

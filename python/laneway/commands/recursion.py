@@ -21,7 +21,7 @@ from laneway.verification import Verification
 
 GRAIN = "What one lane does by itself: "
 WIDTH = typer.Option(0, help="Elements of a level of a channel on a device; 0: as many as the memory holds.")
-MEMORY = typer.Option(MEMORY_BYTES, help="Bytes of all channels on a device.")
+MEMORY = typer.Option(MEMORY_BYTES, help="Bytes of all channels on a device, and of what warps keep.")
 
 recursion = typer.Typer(no_args_is_help=True, help="Programs that spawn their own work, in bounded memory.")
 
@@ -239,6 +239,10 @@ def _account(
         "yields": did.yields,
         "moved": did.moved,
         "peak": did.peak,
+        "produced": did.produced,
+        "stalls": did.stalls,
+        "kept": did.kept,
+        "given": did.given,
     }
     return Account(
         subject=subject,

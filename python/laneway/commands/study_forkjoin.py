@@ -61,13 +61,14 @@ def forkjoin(
         )
 
     names, found = run_study("forkjoin", devices, json, plot, measure, _as_row, draw_forkjoin)
-    show(_as_table(found), f"recursion on {device_ranges(names)}")
+    show(_as_table(found), f"recursion on {device_ranges(names)}; by width, warps keep nothing")
 
 
 def _as_table(found: list[ForkJoinRun]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("program")
-    for column in ("workers", "width", "median", "dispatches", "full", "elements", "put back", "peak"):
+    own = ("dispatches", "full", "elements", "put back", "stalls", "kept", "peak")
+    for column in ("workers", "width", "median", *own):
         table.add_column(column, justify="right")
     for run in found:
         did = run.channels
@@ -80,6 +81,8 @@ def _as_table(found: list[ForkJoinRun]) -> Table:
             f"{100 * did.full_share:.0f} %",
             f"{did.elements_each:.3g}",
             short_number(did.yields),
+            short_number(did.stalls),
+            short_number(did.kept) if run.memory_bytes else "none",
             short_number(did.peak),
         )
     return table
@@ -92,12 +95,18 @@ def _as_row(run: ForkJoinRun) -> dict[str, object]:
         "sweep": run.sweep,
         "workers": run.workers,
         "width": run.width,
+        "memory_bytes": run.memory_bytes,
         "seconds": list(run.seconds),
         "elements": run.channels.consumed,
+        "produced": run.channels.produced,
         "dispatches": run.channels.dispatches,
+        "full_dispatches": run.channels.full_dispatches,
         "full_share": run.channels.full_share,
         "elements_each": run.channels.elements_each,
         "yields": run.channels.yields,
+        "stalls": run.channels.stalls,
+        "kept": run.channels.kept,
+        "given": run.channels.given,
         "moved": run.channels.moved,
         "peak": run.channels.peak,
     }

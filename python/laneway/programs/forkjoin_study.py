@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Callable
 
@@ -43,7 +44,9 @@ WIDTHS = (64, 256, 1024, 4096, 16384, 32768)
 WORKERS = {"cuda": (1, 4, 16, 64, 0), "cpu": (1, 2, 4)}
 """Blocks of each device, 0 for as many as it holds."""
 
-Attempt = Callable[[Workspace, int], tuple[RecursionResult, Callable[[], Verification]]]
+Outcome = tuple[RecursionResult, Callable[[], Verification]]
+Attempt = Callable[[Workspace, int, int], Outcome]
+"""On devices that are there, with channels of a width, and bytes of these and of what warps keep."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class ForkJoinRun:
     """Blocks of each device: threads of a CPU device; 0: as many as a GPU holds."""
     width: int
     """Elements of a level of a channel on a device."""
+    memory_bytes: int
+    """What channels and what warps keep may take on a device; 0: warps keep nothing, all goes through channels."""
     sweep: str
     """"workers" or "width": what this run belongs to."""
     seconds: tuple[float, ...]
@@ -87,6 +92,9 @@ def study_forkjoin(
     """Run recursive programs by the number of workers, with channels of the width that the library chooses, and by the
     width of channels, with the last of these numbers (Orr 2016, figures 4-13, 4-16 and 4-17); every result is verified.
 
+    By workers, warps keep much of what they produce, in what channels leave of 64 MiB; by width they keep nothing, so
+    that everything goes through channels.
+
     `sizes`: "thesis" or "small"; by default those of the thesis on GPUs. `workers`: blocks of each device, 0 for as
     many as a GPU holds; by default 1 to all on GPUs, and 1, 2 and 4 threads of CPU devices. Of each, one run warms up
     and `runs` are measured. `devices`, `seed`, `timeout`, of each run, and `buffer_bytes` are those of `sssp`.
@@ -115,18 +123,17 @@ def study_forkjoin(
         attempt = _attempt(program, size)
         for sweep, number, width in points:
             progress(f"{program}: {number or 'all'} workers" + (f", width {width}" if width else ""))
+            memory_bytes = MEMORY_BYTES if sweep == "workers" else 0
             with Workspace(devices, seed, timeout, False, buffer_bytes, blocks=number) as workspace:
-                seconds, did = _measure(program, attempt, workspace, width, runs)
-            found.append(ForkJoinRun(program, size, number, did.width, sweep, seconds, did))
+                seconds, did = _measure(program, partial(attempt, workspace, width, memory_bytes), runs)
+            found.append(ForkJoinRun(program, size, number, did.width, memory_bytes, sweep, seconds, did))
     return found
 
 
-def _measure(
-    program: str, attempt: Attempt, workspace: Workspace, width: int, runs: int
-) -> tuple[tuple[float, ...], ChannelWork]:
+def _measure(program: str, attempt: Callable[[], Outcome], runs: int) -> tuple[tuple[float, ...], ChannelWork]:
     seconds = []
     for _ in range(runs + 1):
-        result, verify = attempt(workspace, width)
+        result, verify = attempt()
         seconds.append(result.report.run_seconds)
         check = verify()
         if check.mismatches:
@@ -135,28 +142,28 @@ def _measure(
 
 
 def _attempt(program: str, size: int) -> Attempt:
-    """What runs a program once, with channels of a given width, and how its result is verified."""
+    """What runs a program once, and how its result is verified."""
     words = np.random.default_rng(1).integers(0, 2**32, 2 * size * size if program == "strassen" else size, np.uint32)
     a, b = words.reshape(2, size, size) if program == "strassen" else (words, words)
     expected = np.sort(words) if program == "sort" else a @ b if program == "strassen" else words
 
-    def once(workspace: Workspace, width: int) -> tuple[RecursionResult, Callable[[], Verification]]:
+    def once(workspace: Workspace, width: int, memory_bytes: int) -> Outcome:
         if program == "fibonacci":
-            number = find_fibonacci(workspace, size, 1, width, MEMORY_BYTES)
+            number = find_fibonacci(workspace, size, 1, width, memory_bytes)
             return number, lambda: references.verify_fibonacci(number)
         if program == "queens":
-            ways = place_queens(workspace, size, 4, width, MEMORY_BYTES)
+            ways = place_queens(workspace, size, 4, width, memory_bytes)
             return ways, lambda: references.verify_queens(ways)
         if program == "quadrature":
-            area = integrate_peaks(workspace, 0.0, 1.0, 10.0**-size, width, MEMORY_BYTES)
+            area = integrate_peaks(workspace, 0.0, 1.0, 10.0**-size, width, memory_bytes)
             return area, lambda: references.verify_quadrature(area)
         if program == "uts":
-            tree = count_nodes(workspace, TREES[size], width, MEMORY_BYTES)
+            tree = count_nodes(workspace, TREES[size], width, memory_bytes)
             return tree, lambda: references.verify_tree(tree)
         if program == "sort":
-            keys = sort_keys(workspace, words, 64, width, MEMORY_BYTES)
+            keys = sort_keys(workspace, words, 64, width, memory_bytes)
             return keys, lambda: references.verify_array("NumPy's sort", "keys", keys.keys, lambda: expected)
-        made = multiply_matrices(workspace, a, b, 16, width, MEMORY_BYTES)
+        made = multiply_matrices(workspace, a, b, 16, width, memory_bytes)
         return made, lambda: references.verify_array("NumPy's product", "elements", made.product, lambda: expected)
 
     return once

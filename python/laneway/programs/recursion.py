@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,14 @@ class ChannelWork:
     """Elements that were sent to devices without work."""
     peak: int
     """Most elements that a warp has seen ready in one queue: a level of a channel, in a part of a device."""
+    produced: int
+    """Elements that found space, in a channel or with the warp that produced them."""
+    stalls: int
+    """Requests for space that found none."""
+    kept: int
+    """Elements that never left the warp that had produced them."""
+    given: int
+    """Elements that warps had kept and gave to others."""
 
     @property
     def full_share(self) -> float:
@@ -129,9 +137,10 @@ def fibonacci(
     """The Fibonacci number of `n`, 0 to 90, by its definition: almost nothing but calls.
 
     A lane makes the calls for numbers up to `grain` by itself. Channels have `width` elements a level, or as many as
-    `memory_bytes` hold on a device where it is 0. `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those
-    of `sssp`. Raises UsageError for wrong arguments, and where the channels' memory is too small, TimeoutError and
-    DeviceFault for a failed run.
+    `memory_bytes` hold on a device where it is 0. What channels leave of `memory_bytes` is for elements that warps keep
+    and give to nobody; with 0 and a `width`, all go through channels. `devices`, `seed`, `timeout`, `buffer_bytes` and
+    `progress` are those of `sssp`. Raises UsageError for wrong arguments, and where the channels' memory is too small,
+    TimeoutError and DeviceFault for a failed run.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
         return find_fibonacci(workspace, n, grain, width, memory_bytes)
@@ -249,7 +258,7 @@ def uts(
 def find_fibonacci(workspace: Workspace, n: int, grain: int, width: int, memory_bytes: int) -> FibonacciResult:
     """`fibonacci` on devices that are there."""
     _require_sizes(n=n, grain=grain, width=width)
-    require_whole("memory_bytes", memory_bytes, 1)
+    require_whole("memory_bytes", memory_bytes)
     raw = _core.fibonacci(workspace.core, n, width, memory_bytes, grain)
     return FibonacciResult(*_reports(raw.report), n, raw.value, raw.calls)
 
@@ -257,7 +266,7 @@ def find_fibonacci(workspace: Workspace, n: int, grain: int, width: int, memory_
 def place_queens(workspace: Workspace, n: int, grain: int, width: int, memory_bytes: int) -> QueensResult:
     """`queens` on devices that are there."""
     _require_sizes(n=n, grain=grain, width=width)
-    require_whole("memory_bytes", memory_bytes, 1)
+    require_whole("memory_bytes", memory_bytes)
     raw = _core.queens(workspace.core, n, width, memory_bytes, grain)
     return QueensResult(*_reports(raw.report), n, raw.solutions)
 
@@ -271,7 +280,7 @@ def integrate_peaks(
     if not (np.isfinite(start) and np.isfinite(end)):
         raise UsageError(f"start and end must be finite, not {start!r} and {end!r}")
     _require_sizes(width=width)
-    require_whole("memory_bytes", memory_bytes, 1)
+    require_whole("memory_bytes", memory_bytes)
     raw = _core.quadrature(workspace.core, float(start), float(end), float(tolerance), width, memory_bytes)
     return QuadratureResult(*_reports(raw.report), float(start), float(end), float(tolerance), raw.area, raw.intervals)
 
@@ -279,7 +288,7 @@ def integrate_peaks(
 def sort_keys(workspace: Workspace, keys: ArrayLike, grain: int, width: int, memory_bytes: int) -> SortResult:
     """`merge_sort` on devices that are there."""
     _require_sizes(grain=grain, width=width)
-    require_whole("memory_bytes", memory_bytes, 1)
+    require_whole("memory_bytes", memory_bytes)
     raw = _core.merge_sort(workspace.core, _words("keys", keys, 1), width, memory_bytes, grain)
     return SortResult(*_reports(raw.report), read_only(raw.take_keys()))
 
@@ -289,7 +298,7 @@ def multiply_matrices(
 ) -> ProductResult:
     """`strassen` on devices that are there."""
     _require_sizes(grain=grain, width=width)
-    require_whole("memory_bytes", memory_bytes, 1)
+    require_whole("memory_bytes", memory_bytes)
     left, right = _words("a", a, 2), _words("b", b, 2)
     if left.shape != right.shape or left.shape[0] != left.shape[1]:
         raise UsageError(f"a and b must be square and of one size, not {left.shape} and {right.shape}")
@@ -301,7 +310,7 @@ def multiply_matrices(
 def count_nodes(workspace: Workspace, tree: str, width: int, memory_bytes: int) -> TreeResult:
     """`uts` on devices that are there."""
     _require_sizes(width=width)
-    require_whole("memory_bytes", memory_bytes, 1)
+    require_whole("memory_bytes", memory_bytes)
     if tree not in TREES:
         raise UsageError(f"tree must be one of {', '.join(TREES)}, not {tree!r}")
     raw = _core.search_tree(workspace.core, tree, width, memory_bytes)
@@ -315,8 +324,8 @@ def _require_sizes(**sizes: int) -> None:
 
 def _reports(raw: _core.RecursionReport) -> tuple[Report, ChannelWork]:
     did = raw.channels
-    names = ("consumed", "dispatches", "full_dispatches", "yields", "moved", "peak")
-    return raw.run, ChannelWork(raw.width, *(getattr(did, name) for name in names))
+    names = (part.name for part in fields(ChannelWork) if part.name != "width")
+    return raw.run, ChannelWork(raw.width, **{name: getattr(did, name) for name in names})
 
 
 def _words(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.uint32]:

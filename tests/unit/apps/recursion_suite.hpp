@@ -6,6 +6,7 @@
 #include "recursion/fibonacci.hpp"
 #include "recursion/quadrature.hpp"
 #include "recursion/queens.hpp"
+#include "unit/apps/narrow_channels.hpp"
 #include "unit/test_devices.hpp"
 #include "unit/thrown.hpp"
 
@@ -13,16 +14,6 @@ namespace laneway::test {
 namespace {
 
 using apps::recursion_options;
-
-/// Options of one round: the least width of a program in two of three, then a wider one; warps keep nothing, or little,
-/// or all that they want.
-inline recursion_options narrow(const options& o, std::uint32_t least) {
-    recursion_options made;
-    made.job = o;
-    made.width = o.seed % 3 != 0 ? least : least * 16;
-    if (o.seed % 4 != 3) made.memory_bytes = o.seed % 2 == 0 ? 0 : (8 + o.seed % 16) << 10;
-    return made;
-}
 
 /// Does the work itself where there is no room to fork, or forgets its result.
 struct eager_fibonacci {

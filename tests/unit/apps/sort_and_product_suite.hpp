@@ -6,6 +6,7 @@
 
 #include "recursion/merge_sort.hpp"
 #include "recursion/strassen.hpp"
+#include "unit/apps/narrow_channels.hpp"
 #include "unit/test_devices.hpp"
 
 namespace laneway::test {
@@ -24,11 +25,9 @@ TEST_P(sort_and_product_test, KeysComeInOrderAtTheLeastWidth) {
     every_round(GetParam(), [&](const options& o) {
         const std::uint64_t count = is_checked(GetParam()) ? 1 + o.seed * 7 % 90 : 1 + o.seed * 701 % 9000;
         auto keys = random_words(count, o.seed, o.seed % 2 == 0 ? 10 : ~0u);
-        apps::recursion_options narrow;
-        narrow.job = o;
-        narrow.width = o.seed % 3 != 0 ? 8 : 64;
-        narrow.grain = is_checked(GetParam()) ? 8 : 16;
-        const auto made = apps::merge_sort(keys, narrow);
+        apps::recursion_options narrowed = narrow(o, 8);
+        narrowed.grain = is_checked(GetParam()) ? 8 : 16;
+        const auto made = apps::merge_sort(keys, narrowed);
         std::sort(keys.begin(), keys.end());
         ASSERT_EQ(made.keys, keys) << count << " keys";
     });
@@ -51,11 +50,9 @@ TEST_P(sort_and_product_test, BlocksSortTilesAndMergeThem) {
         const std::uint64_t count = o.seed % 5 == 0 ? o.seed / 5 : o.seed * 7919 % most;
         auto keys = keys_of_kind(o.seed / 4 % 4, count, o.seed);
         if (count != 0) keys[count / 2] = ~0u;
-        apps::recursion_options wide;
-        wide.job = o;
-        wide.grain = grain;
-        if (o.seed % 3 == 0) wide.width = 32;
-        const auto made = apps::merge_sort(keys, wide);
+        apps::recursion_options of_round = narrow(o, 32);
+        of_round.grain = grain;
+        const auto made = apps::merge_sort(keys, of_round);
         std::sort(keys.begin(), keys.end());
         ASSERT_EQ(made.keys, keys) << count << " keys, grain " << grain;
     });
@@ -63,24 +60,21 @@ TEST_P(sort_and_product_test, BlocksSortTilesAndMergeThem) {
 
 TEST_P(sort_and_product_test, ProductsAreThoseOfTheDefinition) {
     every_round(GetParam(), [&](const options& o) {
-        apps::recursion_options narrow;
-        narrow.job = o;
-        narrow.width = o.seed % 3 != 0 ? 7 : 64;
-        narrow.grain = is_checked(GetParam()) ? 1 : 2;
-        const std::uint32_t n = narrow.grain << (is_checked(GetParam()) ? o.seed % 3 : o.seed % 5);
+        apps::recursion_options narrowed = narrow(o, 7);
+        narrowed.grain = is_checked(GetParam()) ? 1 : 2;
+        const std::uint32_t n = narrowed.grain << (is_checked(GetParam()) ? o.seed % 3 : o.seed % 5);
         const auto a = random_words(std::uint64_t{n} * n, o.seed), b = random_words(std::uint64_t{n} * n, o.seed + 99);
-        ASSERT_EQ(apps::strassen(a, b, n, narrow).product, apps::product_by_definition(a, b, n)) << n << " rows";
+        ASSERT_EQ(apps::strassen(a, b, n, narrowed).product, apps::product_by_definition(a, b, n)) << n << " rows";
     });
 }
 
 TEST_P(sort_and_product_test, ProductsOfLargeBlocksAreMadeInTiles) {
     repeat_rounds(GetParam(), is_checked(GetParam()) ? 2 : 3, [&](const options& o) {
-        apps::recursion_options wide;
-        wide.job = o;
-        wide.grain = is_checked(GetParam()) ? 32 : 32 << o.seed % 4;  // up to two tiles side by side
-        const std::uint32_t n = wide.grain << (is_checked(GetParam()) || o.seed == 2 ? o.seed % 3 / 2 : 0);
+        apps::recursion_options of_round = narrow(o, 7);
+        of_round.grain = is_checked(GetParam()) ? 32 : 32 << o.seed % 4;  // up to two tiles side by side
+        const std::uint32_t n = of_round.grain << (is_checked(GetParam()) || o.seed == 2 ? o.seed % 3 / 2 : 0);
         const auto a = random_words(std::uint64_t{n} * n, o.seed), b = random_words(std::uint64_t{n} * n, o.seed + 99);
-        ASSERT_EQ(apps::strassen(a, b, n, wide).product, apps::product_by_definition(a, b, n)) << n << " rows";
+        ASSERT_EQ(apps::strassen(a, b, n, of_round).product, apps::product_by_definition(a, b, n)) << n << " rows";
     });
 }
 

@@ -85,6 +85,17 @@ protected:
         }
         return "nothing was thrown";
     }
+    /// The same without the lane that it begins with, which is one of the first PE.
+    template <class Error>
+    static std::string cause_of(std::uint32_t what, std::uint32_t levels = 2, std::uint64_t stack_bytes = 0) {
+        const std::string text = message_of<Error>(what, levels, never_seconds, stack_bytes);
+        const std::string device = GetParam().substr(0, GetParam().find(':')) + ":";
+        const std::size_t lane = text.find(" lane "), colon = text.find(": ", lane);
+        EXPECT_TRUE(text.starts_with("PE 0 (" + device)) << text;
+        EXPECT_NE(text.find(" block "), std::string::npos) << text;
+        if (lane == std::string::npos || colon == std::string::npos) return text;
+        return text.substr(colon + 2);
+    }
 };
 
 TEST_P(channel_misuse_test, GraphsThatCannotRunAreRefused) {
@@ -148,25 +159,29 @@ TEST_P(channel_misuse_test, GraphsThatCannotRunAreRefused) {
 }
 
 TEST_P(channel_misuse_test, WhatIsLostIsNamed) {
-    const auto starts = [](const std::string& text, const std::string& with) {
-        EXPECT_NE(text.find(with), std::string::npos) << text;
-    };
     // In queues, and on stacks of warps.
     for (const std::uint64_t stack_bytes : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
         EXPECT_EQ(message_of<device_fault>(misbehave::leaks, 2, never_seconds, stack_bytes),
                   "channel 0 \"mischief\": 3 elements were reserved and never freed, 3 at level 1");
     }
-    starts(message_of<device_fault>(misbehave::frees_twice),
-           "an element of a channel was freed twice while freeing an element of a channel: channel 0, level 1");
-    starts(message_of<device_fault>(misbehave::too_many),
-           "more elements at once than the channel is made for while producing into a channel: channel 0 gives 3");
-    starts(message_of<device_fault>(misbehave::for_ever, 5),
-           "deeper than the channel has levels while producing into a channel: channel 0 has 5 levels");
-    starts(message_of<device_fault>(misbehave::frees_twice, 2, never_seconds, 1 << 20),
-           "an element of a channel was freed twice while freeing an element of a channel: channel 0, level 1");
-    starts(message_of<device_fault>(misbehave::fails), "77");
+    for (const std::uint64_t stack_bytes : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
+        EXPECT_EQ(cause_of<device_fault>(misbehave::frees_twice, 2, stack_bytes),
+                  "an element of a channel was freed twice while freeing an element of a channel: channel 0, level 1; "
+                  "channel 0 is \"mischief\"");
+    }
+    EXPECT_EQ(cause_of<device_fault>(misbehave::too_many),
+              "more elements at once than the channel is made for while producing into a channel: channel 0 gives 3; "
+              "channel 0 is \"mischief\"");
+    EXPECT_EQ(cause_of<device_fault>(misbehave::for_ever, 5),
+              "deeper than the channel has levels while producing into a channel: channel 0 has 5 levels; "
+              "channel 0 is \"mischief\"");
+}
+
+TEST_P(channel_misuse_test, WhatAKernelReportsOrThrowsIsTold) {
+    EXPECT_EQ(cause_of<device_fault>(misbehave::fails),
+              "the application reported an error while running application code: number 77");
 #if !defined(__CUDACC__)
-    starts(message_of<lane_error>(misbehave::throws), "a kernel threw");
+    EXPECT_EQ(cause_of<lane_error>(misbehave::throws), "exception in the functor: a kernel threw");
 #endif
 }
 

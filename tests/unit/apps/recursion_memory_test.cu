@@ -1,0 +1,1 @@
+#include "recursion_memory_suite.hpp"
