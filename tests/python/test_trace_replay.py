@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import tarfile
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from conftest import ROOT, Run
 from laneway.arguments import BUFFER_BYTES
 from laneway.traces.calls import ANY_SOURCE, ANY_TAG
 from laneway.traces.device_replay import EventReplay
+from laneway.traces.unpack import Unpacked
 from laneway.workspace import Workspace
 
 SHARED = Path(os.environ.get("LANEWAY_SHARED_DATA", ROOT.parent / "shared" / "data")) / "traces" / "mpi-traces.tar.xz"
@@ -33,14 +33,14 @@ def test_the_stencil_matches_as_the_model_has_it(devices: str) -> None:
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="shared data not at hand: traces")
-def test_shared_traces_are_replayed_whole(tmp_path: Path) -> None:
+def test_shared_traces_are_replayed_whole() -> None:
     """The stencil as it is recorded; of single ranks every receive, by the message that its end tells of."""
-    with tarfile.open(SHARED) as archive:
-        archive.extractall(tmp_path)
-    stencil = lw.replay_trace(tmp_path / "traces" / "tracer_stencil4d_otf2", devices="cpu:2")
+    holder = Unpacked()
+    folder = holder.unpack(SHARED, "traces") / "traces"
+    stencil = lw.replay_trace(folder / "tracer_stencil4d_otf2", devices="cpu:2")
     assert (stencil.matches, stencil.as_recorded, stencil.otherwise, stencil.inferred) == (512, 512, 0, 0)
     for name in ("AMG", "BigFFT", "CrystalRouter", "MiniDFT", "MultiGrid"):
-        path = tmp_path / "traces" / f"{name}.bin"
+        path = folder / f"{name}.bin"
         queues = lw.analyse_trace(path).queues
         found = lw.replay_trace(path, devices="cpu:2")
         assert (found.differing, found.left_out, found.inferred) == (0, 0, queues.inferred), name
