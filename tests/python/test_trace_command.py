@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
+import shutil
 import tarfile
 import time
 import tracemalloc
@@ -16,8 +18,12 @@ import laneway as lw
 import pytest
 import trace_files as tf
 from conftest import ROOT, Run, names
-from laneway.traces.unpack import remove_unpacked
+from laneway.traces.unpack import Unpacked, remove_unpacked
 
+SHARED = Path(os.environ.get("LANEWAY_SHARED_DATA", ROOT.parent / "shared" / "data")) / "traces" / "mpi-traces.tar.xz"
+APPLICATIONS = ("AMG", "BigFFT", "CrystalRouter", "MiniDFT", "MultiGrid")
+MUTATIONS = int(os.environ.get("LANEWAY_SEEDS", "300"))
+"""Of each file that is broken."""
 EXAMPLE, STENCIL = ROOT / "data" / "testtrace.tar.xz", ROOT / "data" / "stencil4d-32.tar.xz"
 
 
@@ -51,12 +57,28 @@ def test_a_table_of_many(laneway: Run, tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "work" / "found.svg").read_text()
 
 
+def guide_lines() -> dict[str, list[str]]:
+    """Of the guide's table, by the names of traces."""
+    shown = (ROOT / "docs" / "guides" / "traces.md").read_text().split("```text\n")[1].split("```")[0]
+    return {line.split()[0]: line.split() for line in shown.splitlines()}
+
+
 def test_the_guide_shows_what_the_command_prints(laneway: Run) -> None:
     """Of the traces in its table, those that the repository holds."""
-    shown = (ROOT / "docs" / "guides" / "traces.md").read_text().split("```text\n")[1].split("```")[0]
-    printed = laneway("trace", STENCIL, EXAMPLE).stdout
-    lines = {line.split()[0]: line.split() for line in shown.splitlines()}
-    for line in printed.splitlines():
+    lines = guide_lines()
+    for line in laneway("trace", STENCIL, EXAMPLE).stdout.splitlines():
+        assert lines.pop(line.split()[0]) == line.split()
+    assert sorted(lines) == [f"{name}.bin" for name in APPLICATIONS]
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="shared data not at hand: traces")
+def test_the_guide_shows_the_shared_traces(laneway: Run) -> None:
+    holder = Unpacked()
+    folder = holder.unpack(SHARED, "traces") / "traces"
+    files = [folder / f"{name}.bin" for name in APPLICATIONS]
+    lines, (_, *printed) = guide_lines(), laneway("trace", *files).stdout.splitlines()
+    assert [line.split()[0] for line in printed] == [file.name for file in files]
+    for line in printed:
         assert lines[line.split()[0]] == line.split()
 
 
@@ -231,21 +253,48 @@ def mutated(content: bytes, choose: random.Random) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.parametrize("which", range(6))
+def packed_traces(folder: Path) -> Iterator[Path]:
+    """Files to break that hold others: archives, plain and compressed, a compressed file, and that of a run's ranks."""
+    inside = list(small_traces(folder / "inside"))
+    for kind in ("", "gz", "xz"):
+        path = folder / f"small.tar.{kind}"
+        with tarfile.open(path, f"w:{kind}") as archive:  # type: ignore[call-overload]
+            archive.add(inside[0], "run-0001.bin")
+            archive.add(inside[2].parent, "run")
+        yield path
+    lone = folder / "small.bin.gz"
+    lone.write_bytes(gzip.compress(inside[0].read_bytes()))
+    yield lone
+    for rank in range(2):
+        shutil.copy(inside[0], folder / f"run-{rank:04}.bin")
+    meta = folder / "run.meta"
+    meta.write_text("hostname=node1\nnumprocs=2\nusername=someone\nstartime=1\nfileprefix=run\nversion=1\n")
+    yield meta
+
+
+def files_to_break(folder: Path) -> list[tuple[Path, Path]]:
+    """Each with what is then opened."""
+    files = list(small_traces(folder))
+    anchor = files[2]
+    whole = [(path, path if number < 3 else anchor) for number, path in enumerate(files)]
+    return whole + [(path, path) for path in packed_traces(folder)]
+
+
+@pytest.mark.parametrize("which", range(11))
 def test_broken_traces_are_refused_or_read(tmp_path: Path, which: int) -> None:
     """No mutation of a trace leads to another exception than UsageError, takes long, or takes much memory."""
-    path = list(small_traces(tmp_path / "broken"))[which]
+    path, opened = files_to_break(tmp_path / "broken")[which]
     whole = path.read_bytes()
-    opened = path if which < 3 else path.parents[which > 3] / "traces.otf2"
     choose = random.Random(f"broken {which}")
     refused = 0
     tracemalloc.start()
     try:
-        for number in range(300):
+        for number in range(MUTATIONS):
             path.write_bytes(mutated(whole, choose))
             begin = time.process_time()
             try:
-                lw.analyse_trace(opened)
+                for trace in lw.find_traces([opened]):
+                    lw.analyse_trace(trace)
             except lw.UsageError as error:
                 assert "\n" not in str(error)
                 refused += 1
@@ -255,7 +304,7 @@ def test_broken_traces_are_refused_or_read(tmp_path: Path, which: int) -> None:
         assert tracemalloc.get_traced_memory()[1] < 64 << 20
     finally:
         tracemalloc.stop()
-    assert refused > 20
+    assert refused > MUTATIONS // 15
 
 
 @pytest.mark.parametrize("which", [0, 2, 3, 4])
@@ -269,3 +318,48 @@ def test_traces_that_are_cut_off(tmp_path: Path, which: int) -> None:
         path.write_bytes(whole[:length])
         with pytest.raises(lw.UsageError):
             lw.analyse_trace(opened)
+
+
+def test_archives_that_end_in_their_headers(tmp_path: Path) -> None:
+    for path in packed_traces(tmp_path):
+        whole = path.read_bytes()
+        for length in range(40 if path.suffix != ".meta" else 9):
+            path.write_bytes(whole[:length])
+            with pytest.raises(lw.UsageError):
+                lw.read_trace(path)
+
+
+def long_trace(folder: Path, form: str, calls: int) -> Path:
+    """Of one rank: messages to itself, each received before the next."""
+    folder.mkdir()
+    if form == "otf2":
+        events = []
+        for i in range(0, calls, 2):
+            events += tf.inside("MPI_Send", 10 * i, 10 * i + 5, (14, (0, 0, i % 9, 64)))
+            events += tf.inside("MPI_Recv", 10 * i + 10, 10 * i + 15, (18, (0, 0, i % 9, 64)))
+        return tf.write_otf2(folder / "run", [events])
+    if form == "text":
+        head, _, body = TEXT.replace("source=0", "source=1").partition("MPI_Irecv")  # which is not traced
+        path = folder / "long.txt"
+        later = (("MPI_Irecv" + body).replace("walltime 1", f"walltime {i}") for i in range(calls // 2))
+        path.write_text(head + "".join(later))
+        return path
+    pairs = ((tf.send(4 * i, 4 * i + 1, 0, i % 9), tf.recv(4 * i + 2, 4 * i + 3, 0, i % 9)) for i in range(calls // 2))
+    return tf.write_dumpi(folder / "long.bin", [call for pair in pairs for call in pair])
+
+
+@pytest.mark.parametrize("form", ["dumpi", "text", "otf2"])
+def test_memory_does_not_grow_with_a_trace(tmp_path: Path, form: str) -> None:
+    """Of a trace three times as long, whose file has grown by far more than what may come on top."""
+    most, sizes = [], []
+    for calls in (200, 4_000, 12_000):  # the first one also takes what is made once
+        path = long_trace(tmp_path / f"{calls}-{len(most)}", form, calls)
+        tracemalloc.start()
+        try:
+            assert sum(each.count for each in lw.analyse_trace(path).by_call.values()) == calls
+            most.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        sizes.append((path.parent / "traces" / "0.evt" if form == "otf2" else path).stat().st_size)
+    assert sizes[2] > sizes[1] + (1 << 18)
+    assert most[2] < most[1] + (1 << 15)

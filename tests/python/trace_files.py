@@ -65,17 +65,17 @@ def comm_size(size: int) -> Dumpi:
 
 def write_dumpi(path: Path, calls: Iterable[Dumpi], seconds: int = 1_000_000_000) -> Path:
     """A DUMPI file; `seconds` is the time at which the calls' microseconds begin."""
-    body = struct.pack(">ii", 0, seconds)
+    parts = [struct.pack(">ii", 0, seconds)]
     counts = [0] * (END_OF_STREAM - 2)  # of all functions of MPI, and their sum
     for call in calls:
         number = NUMBERS[call.name]
         counts[min(number, len(counts) - 1)] += 1
-        body += struct.pack(">HBH", number, STATUSES_WALL_THREAD, 0)
+        parts.append(struct.pack(">HBH", number, STATUSES_WALL_THREAD, 0))
         for time in (call.start, call.stop):
-            body += struct.pack(">Hi", time // 1_000_000, time % 1_000_000 * 1000)
-        body += _fields(call)
-    body += struct.pack(">H", END_OF_STREAM)
-    content = MAGIC + body
+            parts.append(struct.pack(">Hi", time // 1_000_000, time % 1_000_000 * 1000))
+        parts.append(_fields(call))
+    parts.append(struct.pack(">H", END_OF_STREAM))
+    content = MAGIC + b"".join(parts)
     places = {"body": len(MAGIC), "header": len(content)}
     content += bytes((1, 1, 0)) + struct.pack(">QHHii", 0, 0, 0, 0, 0)
     places["footer"] = len(content)
@@ -148,15 +148,15 @@ CHUNK_BYTES = 1 << 10
 
 def _chunks(records: Iterable[bytes]) -> bytes:
     """Records in chunks of `CHUNK_BYTES`, which are filled up with zeros, the last one cut short."""
-    content = begin = _CHUNK
+    content, filled = bytearray(_CHUNK), len(_CHUNK)
     for record in records:
-        if len(begin) + len(record) + 1 > CHUNK_BYTES:
-            content += bytes(CHUNK_BYTES - len(begin))
+        if filled + len(record) + 1 > CHUNK_BYTES:
+            content += bytes(CHUNK_BYTES - filled)
             content += _CHUNK
-            begin = _CHUNK
+            filled = len(_CHUNK)
         content += record
-        begin += record
-    return content + b"\x02\x01"
+        filled += len(record)
+    return bytes(content + b"\x02\x01")
 
 
 def write_otf2(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -27,9 +27,9 @@ class TraceReplay:
     """What matching on devices came to."""
 
     messages: int
+    """Those that the trace has, and those that are `inferred`."""
     receives: int
-    """Those that the model gave a message, or that waited in the end; not those that a message ended whose sender is
-    not traced, and cancelled ones."""
+    """Those that the model gave a message, or that waited in the end; not those that are `left_out`."""
     queues: int
     """Of a rank and a communicator each."""
     matches: int
@@ -38,19 +38,29 @@ class TraceReplay:
     mean_depth: float
     """Entries that a search looked at. What still waits after a batch is searched for once more in the next."""
     seconds: float
+    inferred: int = 0
+    """Messages whose sender is not traced: they come when their receive ends."""
+    left_out: int = 0
+    """Receives that were cancelled, or ended by a message of which the trace does not tell enough to let it come:
+    source and tag, and that it comes before all others that an earlier receive would take."""
+    as_recorded: int = 0
+    """Receives that got the message which the trace says, by their statuses; of devices as well where `differing`
+    is 0."""
+    otherwise: int = 0
+    """Receives that got another one."""
 
 
 def replay_trace(trace: Trace | str | PathLike[str], *, devices: str = "", timeout: float = 60.0) -> TraceReplay:
     """Match the messages and receives of a trace on devices, and compare with the sequential model.
 
     They come in the order of time, as `analyse_trace` has them, in batches: memory holds one batch and what waits,
-    whatever the length of the trace. `devices` is that of `sssp`, and `timeout` for each batch. Raises UsageError for
-    what is no trace, TimeoutError for a failed run.
+    whatever the length of the trace. The model's matches are compared with the statuses in the trace. `devices` is
+    that of `sssp`, and `timeout` for each batch. Raises UsageError for what is no trace, TimeoutError for a failed run.
     """
     with Workspace(devices, 1, timeout, False, BUFFER_BYTES) as workspace:
         replay = EventReplay(workspace, timeout)
-        analyse_trace(trace, replay.matcher)
-        return replay.result()
+        queues = analyse_trace(trace, replay.matcher).queues
+        return replace(replay.result(), as_recorded=queues.as_recorded, otherwise=queues.differing)
 
 
 class EventReplay:
@@ -71,7 +81,7 @@ class EventReplay:
         self._partners: dict[int, int] = {}
         self._next = 0
         self._done = [0, 0]  # receives, messages
-        self._matches = self._differing = self._searches = 0
+        self._matches = self._differing = self._searches = self._inferred = self._left_out = 0
         self._looks = self._seconds = 0.0
 
     def __len__(self) -> int:
@@ -104,6 +114,12 @@ class EventReplay:
         """The model takes a receive back. No message came meanwhile that fits it: as if it had not been posted."""
         del self._events[event]
         self._limit -= 1
+        self._left_out += 1
+
+    def infer(self, event: int, source: int, tag: int, queue: tuple[int, Hashable]) -> None:
+        """A message comes that is not in the trace, and takes a receive."""
+        self._inferred += 1
+        self.match(self.add(True, source, tag, queue), event)
 
     def result(self) -> TraceReplay:
         """What all of it came to."""
@@ -118,6 +134,8 @@ class EventReplay:
             self._differing,
             self._looks / self._searches if self._searches else 0.0,
             self._seconds,
+            self._inferred,
+            self._left_out,
         )
 
     def _match_batch(self) -> None:
@@ -160,6 +178,15 @@ class _RecordedMatcher(Matcher):
             return found
         event, entry = found.found
         self._replay.drop(event)
+        return found._replace(found=entry)
+
+    def infer(self, ticket: int, source: int, tag: int, communicator: Hashable) -> Search:
+        # Where an earlier receive would take the message, that one's own came before it, and is not known yet.
+        if min(source, tag) < 0 or self.first_posted(source, tag, communicator) != ticket:
+            return self.withdraw(ticket)
+        found = super().withdraw(ticket)
+        event, entry = found.found
+        self._replay.infer(event, source, tag, (self._rank, communicator))
         return found._replace(found=entry)
 
     def probe(self, source: int, tag: int, communicator: Hashable) -> Search:

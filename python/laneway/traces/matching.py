@@ -119,11 +119,20 @@ class Matcher:
         return Search(self.unexpected.entry(ticket), self.unexpected.place(ticket), length, choice, ticket)
 
     def withdraw(self, ticket: int) -> Search:
-        """A posted receive goes without a match by the model: cancelled, or ended by a message that was not seen."""
+        """A posted receive goes without a match by the model."""
         if ticket not in self.posted:
             return Search(None, 0, len(self.posted), False, ticket)
         depth, length = self.posted.place(ticket), len(self.posted)
         return Search(self.posted.remove(ticket), depth, length, False, ticket)
+
+    def first_posted(self, source: int, tag: int, communicator: Hashable) -> int | None:
+        """The ticket of the posted receive that such a message would take; nothing changes."""
+        return self.posted.search(_patterns(source, tag, communicator))[0]
+
+    def infer(self, ticket: int, source: int, tag: int, communicator: Hashable) -> Search:
+        """A posted receive has ended by a message that was not seen. Source and tag are those of the message, wildcards
+        or negative where they are not known."""
+        return self.withdraw(ticket)
 
     def _match(
         self, searched: _Queue, wanted: tuple[_Key, ...], other: _Queue, keys: tuple[_Key, ...], entry: Any

@@ -175,8 +175,11 @@ class QueueReplay:
 
     def _infer(self, rank: int, posted: _Posted, status: Completion) -> None:
         self._inferred += 1
-        matcher = self.matchers[rank]
-        self._searched(0, matcher, matcher.withdraw(posted.ticket))
+        matcher, operation = self.matchers[rank], posted.operation
+        source = status.source if operation.source == ANY_SOURCE else operation.source
+        tag = status.tag if operation.tag == ANY_TAG else operation.tag
+        name = self._communicators.name(rank, operation.communicator)
+        self._searched(0, matcher, matcher.infer(posted.ticket, source, tag, name))
         if status.size >= 0 and posted.operation.size >= 0:
             self._lengths_known += 1
             self._lengths_differ += status.size != posted.operation.size

@@ -38,12 +38,18 @@ def replays(found: Iterable[tuple[str, TraceReplay]]) -> Table:
     """Replays on devices: a line for each trace."""
     table = Table(box=None, pad_edge=False)
     table.add_column("trace")
-    for column in ("messages", "receives", "queues", "matches", "differing", "depth", "time"):
+    for column in (
+        *("messages", "receives", "queues", "inferred", "matches", "differing", "as recorded"),
+        *("depth", "time"),
+    ):
         table.add_column(column, justify="right")
     for name, each in found:
+        compared = each.as_recorded + each.otherwise
         table.add_row(
             escape(short_name(name)),
-            *(f"{count:,}" for count in (each.messages, each.receives, each.queues, each.matches, each.differing)),
+            *(f"{count:,}" for count in (each.messages, each.receives, each.queues, each.inferred)),
+            *(f"{count:,}" for count in (each.matches, each.differing)),
+            f"{each.as_recorded:,} of {compared:,}" if compared else NOT_TOLD,
             f"{each.mean_depth:.2f}",
             f"{1e3 * each.seconds:.2f} ms",
         )

@@ -64,7 +64,7 @@ class Unpacked:
         return target
 
     def _unpack_tar(self, packed: Path, name: str, target: Path) -> None:
-        with tarfile.open(packed, "r|*") as archive:
+        with _open_tar(packed) as archive:
             for member in archive:
                 place = target / member.name
                 if not member.isfile():
@@ -100,6 +100,13 @@ class Unpacked:
                 if self._left < 0:
                     raise UsageError(f"{name}: its content does not fit into half of what {self.path.parent} has free")
                 file.write(piece)
+
+
+def _open_tar(packed: Path) -> tarfile.TarFile:
+    try:
+        return tarfile.open(packed, "r|*")
+    except TypeError:  # where the file ends inside gzip's header
+        raise tarfile.ReadError("it ends early") from None
 
 
 @contextmanager

@@ -1,1 +1,2 @@
 #include "communicator_misuse_suite.hpp"
+#include "communicator_truncated_suite.hpp"

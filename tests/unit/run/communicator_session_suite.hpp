@@ -228,6 +228,56 @@ TEST_P(communicator_session, WhatThreadsMayNotDoIsRefused) {
     EXPECT_EQ(late.rfind("receive of tag 7 from PE 0 by a host thread for PE 0, communicator 0: ", 0), 0u) << late;
 }
 
+/// What a communicator promises not to use is refused to threads, and the session goes on.
+TEST_P(communicator_session, ThreadsKeepThePromises) {
+    runtime rt(options_of(GetParam(), 15));
+    const std::string why = "a wildcard that the communicator promises not to use";
+    const std::string by = " by a host thread for PE 0, communicator ";
+    for (const bool tags : {false, true}) {
+        auto world = rt.communicator({.rules = {.no_any_source = !tags, .no_any_tag = tags}});
+        auto session = rt.start(world);
+        const std::int64_t source = tags ? 0 : std::int64_t{any_source}, tag = tags ? std::int64_t{any_tag} : 3;
+        const std::string key = (tags ? "any tag from PE 0" : "tag 3 from any PE") + by + (tags ? "1: " : "0: ") + why;
+        std::uint64_t a = 6, b = 0;
+        const auto refused = [](auto&& call) { return thrown<usage_error>(call); };
+        EXPECT_EQ(refused([&] { (void)world.recv(0, &b, 1, source, tag); }), "receive of " + key);
+        EXPECT_EQ(refused([&] { (void)world.irecv(0, &b, 1, source, tag); }), "receive of " + key);
+        EXPECT_EQ(refused([&] { (void)world.sendrecv(0, &a, 1, 0, 3, &b, 1, source, tag); }), "receive of " + key);
+        EXPECT_EQ(refused([&] { (void)world.probe(0, source, tag); }), "look for " + key);
+        EXPECT_EQ(refused([&] { (void)world.iprobe(0, source, tag); }), "look for " + key);
+        world.send(0, &a, 1, 0, 3);  // nothing was sent, or posted, by what was refused
+        const message_status got = world.recv(0, &b, 1, tags ? std::int64_t{any_source} : 0, tags ? 3 : any_tag);
+        EXPECT_TRUE(got.tag == 3 && got.source == 0 && b == 6);
+        session.stop();
+        EXPECT_TRUE(world.pending().empty()) << world.account();
+    }
+}
+
+TEST_P(communicator_session, AMessageThatThreadsMayNotLeaveEndsTheSession) {
+    for (const bool unordered : {false, true}) {
+        runtime rt(options_of(GetParam(), 16));
+        communicator_options how;
+        how.rules = {unordered, unordered, true, unordered};  // no_unexpected
+        auto world = rt.communicator(how);
+        const int last = rt.n_pes() - 1;
+        std::uint64_t a = 6, b = 0;
+        const std::string what = thrown<device_fault>([&] {
+            auto session = rt.start(world);
+            host_message receive = world.irecv(last, &b, 1, 0, 3);
+            session.quiesce();
+            world.send(0, &a, 1, last, 3);
+            EXPECT_EQ(receive.wait().bytes, 8u);
+            EXPECT_EQ(b, 6u);
+            (void)world.isend(0, &a, 1, last, 4);
+            session.stop();
+        });
+        EXPECT_NE(what.find("a message found no receive, as the communicator promises while receiving a message from "
+                            "PE 0: tag 4 of communicator 0"),
+                  std::string::npos)
+            << what;
+    }
+}
+
 struct nothing_to_do {
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx&, World&) const {}

@@ -36,6 +36,12 @@ public:
         ctx.sync(mask);
         return alone != 0 || worked;
     }
+    /// The same, by those lanes of the mask that are here for messages of this communicator: lanes of a warp may wait
+    /// in several at once, and come together as the code is one.
+    LANEWAY_FN bool turn_with_mates(Ctx& ctx, lane_mask mask) {
+        const bool lone = (mask & (mask - 1)) == 0;
+        return turn(ctx, lone ? mask : ctx.match(mask, view_.number));
+    }
     /// What else waiting lanes do for the program. The lanes of the mask, together.
     LANEWAY_FN status help(Ctx& ctx, lane_mask mask) { return out_.help(ctx, mask); }
     /// Turns of some shards, until there was something to do. The whole warp, together.
@@ -61,7 +67,8 @@ public:
         // A shard is one warp's at a time: on a GPU a lone lane would have it for tens of microseconds.
         constexpr waiting_rules rules{.leaves_turns = Ctx::warp_lanes >= 32};
         return await_others(
-            ctx, out_, site, static_cast<Done&&>(done), [&](lane_mask mask) { return turn(ctx, mask); }, rules);
+            ctx, out_, site, static_cast<Done&&>(done), [&](lane_mask mask) { return turn_with_mates(ctx, mask); },
+            rules);
     }
     /// The same for a warp, together; lane 0 looks. What it acquires is visible to all.
     template <class Done>
