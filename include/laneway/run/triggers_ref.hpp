@@ -191,7 +191,7 @@ private:
     template <class Site, class Done>
     LANEWAY_FN status await(Ctx& ctx, Site&& site, Done&& done) {
         return await_others(ctx, out_, site, static_cast<Done&&>(done),
-                            [&](lane_mask mask) { return turn(ctx, mask); });
+                            [&](lane_mask mask) { return turn(ctx, mates(ctx, mask, rounds_.memory())); });
     }
 
     const trigger_items<Starters>& items_;

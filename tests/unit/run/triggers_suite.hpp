@@ -311,6 +311,45 @@ TEST_P(triggers_test, HostThreadsTriggerWhileASessionGoesOn) {
     EXPECT_TRUE(report.waiting_tags.empty());
 }
 
+/// Neighbouring lanes wait in two components of one type, by the same code.
+struct wait_in_two {
+    symmetric_ref<std::uint64_t> arrived;  ///< a word for each
+
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& first, Triggers& second) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        if (mine == 0 && (first.trigger(ctx, 0) != status::ok || second.trigger(ctx, 0) != status::ok)) return;
+        for (std::uint64_t turn = 0; turn < 2; ++turn) {
+            const std::uint64_t which = (static_cast<unsigned>(ctx.lane()) + turn) % 2;
+            Triggers& one = which == 0 ? first : second;
+            if (one.wait_signal(ctx, arrived[which], 1) != status::ok) return;
+        }
+    }
+};
+
+TEST_P(triggers_test, LanesOfAWarpWaitInTwoComponentsAtOnce) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        constexpr std::uint64_t size = 20'000;
+        auto arrived = rt.allocate<std::uint64_t>(2);
+        std::vector<symmetric_array<std::uint32_t>> from, to;
+        std::vector<triggers> both{rt.triggers({.tags = 1}), rt.triggers({.tags = 1})};
+        for (std::uint32_t i = 0; i < 2; ++i) {
+            from.push_back(rt.allocate<std::uint32_t>(size));
+            to.push_back(rt.allocate<std::uint32_t>(size));
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                from[i].copy_in(pe, numbered(size, 1 + i));
+                const auto op = trigger_operation::put(from[i].ref(), 0, size, to[i].ref(), 0, (pe + 1) % rt.n_pes());
+                both[i].prepare(pe, 0, 1, op.signal(arrived.ref()[i]));
+            }
+        }
+        rt.run(wait_in_two{arrived.ref()}, both[0], both[1]);
+        for (std::uint32_t i = 0; i < 2; ++i) {
+            for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(to[i].copy_out(pe), numbered(size, 1 + i));
+        }
+    });
+}
+
 TEST_P(triggers_test, TriggersThatCameBeforeTheOperationCount) {
     every_round(GetParam(), [](const options& o) {
         runtime rt(o);

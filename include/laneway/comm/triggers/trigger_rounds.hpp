@@ -41,6 +41,9 @@ public:
 
     static constexpr std::uint32_t no_tag = ~0u;
 
+    /// Names the component on its PE.
+    [[nodiscard]] LANEWAY_FN const void* memory() const { return slots_; }
+
     /// Takes a piece that is left and carries it out; its tag, or no_tag where there was none, or none that can end
     /// now. The lanes of the mask, together. `start(tag, operation)`: starts what the operation starts behind its data,
     /// false where there is no room for that now; it is tried again. One lane.

@@ -36,11 +36,9 @@ public:
         ctx.sync(mask);
         return alone != 0 || worked;
     }
-    /// The same, by those lanes of the mask that are here for messages of this communicator: lanes of a warp may wait
-    /// in several at once, and come together as the code is one.
+    /// The same, by those lanes of the mask that are here for messages of this communicator.
     LANEWAY_FN bool turn_with_mates(Ctx& ctx, lane_mask mask) {
-        const bool lone = (mask & (mask - 1)) == 0;
-        return turn(ctx, lone ? mask : ctx.match(mask, view_.number));
+        return turn(ctx, mates(ctx, mask, view_.number));
     }
     /// What else waiting lanes do for the program. The lanes of the mask, together.
     LANEWAY_FN status help(Ctx& ctx, lane_mask mask) { return out_.help(ctx, mask); }
