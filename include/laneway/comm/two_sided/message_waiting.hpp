@@ -37,9 +37,7 @@ public:
         return alone != 0 || worked;
     }
     /// The same, by those lanes of the mask that are here for messages of this communicator.
-    LANEWAY_FN bool turn_with_mates(Ctx& ctx, lane_mask mask) {
-        return turn(ctx, mates(ctx, mask, view_.number));
-    }
+    LANEWAY_FN bool turn_with_mates(Ctx& ctx, lane_mask mask) { return turn(ctx, mates(ctx, mask, view_.number)); }
     /// What else waiting lanes do for the program. The lanes of the mask, together.
     LANEWAY_FN status help(Ctx& ctx, lane_mask mask) { return out_.help(ctx, mask); }
     /// Turns of some shards, until there was something to do. The whole warp, together.
