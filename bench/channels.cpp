@@ -8,7 +8,7 @@
 // fib, queens, uts: calls, solutions and nodes of programs of apps/recursion, checked; of fib also the same tree walked
 // by one thread of the host. --threads: of each CPU device, so that these can be compared with that one:
 //
-//   bench_channels --parts fib --devices cpu:1 --threads 2 --fib 35 --grain 16 --runs 9
+//   bench_channels --parts fib --devices cpu:1 --threads 2 --fib 35 --grain 16 --runs 5
 // fib by blocks: a task each, which a whole block works on. widths: fib over channels of several widths.
 #include <chrono>
 #include <exception>
@@ -92,8 +92,12 @@ public:
         : args_(args), devices_(std::move(devices)), json_(json) {}
 
     void run() {
-        std::vector<std::string> parts = args_.list("parts");
-        const auto has = [&](const char* part) { return std::erase(parts, part) != 0; };
+        const std::vector<std::string> parts = args_.list("parts");
+        for (const std::string& part : parts) {
+            static const std::set<std::string> known{"through", "fib", "blocks", "queens", "uts", "widths"};
+            if (!known.contains(part)) throw usage_error("parts: there is no " + part);
+        }
+        const auto has = [&](const char* part) { return std::find(parts.begin(), parts.end(), part) != parts.end(); };
         if (has("through")) all_through();
         if (has("fib")) {
             for (const std::uint64_t grain : {std::uint64_t{1}, args_.number("grain")}) fib(grain);
@@ -104,7 +108,6 @@ public:
         if (has("widths")) {
             for (const std::uint32_t width : {64u, 256u, 1024u, 4096u, 16384u}) fib_of_width(width);
         }
-        if (!parts.empty()) throw usage_error("parts: there is no " + parts.front());
     }
 
 private:
@@ -247,7 +250,11 @@ private:
         const bench::spread all = bench::spread_of(samples);
         std::printf("%-12s %-16s million a second %10.4g  (%.4g to %.4g)\n", devices_.c_str(), name.c_str(), all.median,
                     all.least, all.most);
-        json_.write({{"benchmark", "channels"}, {"devices", devices_}, {"what", name}, {"unit", "million_per_second"}},
+        json_.write({{"benchmark", "channels"},
+                     {"devices", devices_},
+                     {"threads", args_.text("threads")},
+                     {"what", name},
+                     {"unit", "million_per_second"}},
                     {{"median", all.median}, {"least", all.least}, {"most", all.most}});
     }
     void tell_channels(const std::string& name, const channel_statistics& all) {

@@ -111,12 +111,23 @@ product_channels plan_channels(std::uint32_t depth, std::uint32_t at_once, const
     product_channels made;
     made.paths = {.levels = depth + 1, .at_once = 7, .name = "products"};
     made.tiles = {.levels = depth + 2, .at_once = at_once, .name = "tiles"};
+    const auto plan = [&](const std::vector<channel_plan>& of, std::uint64_t bytes) {
+        return plan_fork_join(of, {depth + 1, options.width, bytes}, useful);
+    };
+    if (at_once != 0 && options.width == 0) {
+        // A block is busy with a tile for long, so few that wait are enough, and paths get the rest.
+        made.tiles.width = std::max(256u, 4 * std::bit_ceil(at_once));
+        const std::uint64_t bytes = channel_memory::bytes_of({{made.tiles, sizeof(product_tile)}}, ~0u);
+        if (bytes <= options.memory_bytes / 8) {
+            made.memory = plan({{made.paths, sizeof(product_path)}}, options.memory_bytes - bytes);
+            made.paths.width = made.memory.width;
+            return made;
+        }
+    }
     std::vector<channel_plan> plans{{made.paths, sizeof(product_path)}};
     if (at_once != 0) plans.push_back({made.tiles, sizeof(product_tile)});
-    made.memory = plan_fork_join(plans, {depth + 1, options.width, options.memory_bytes}, useful);
+    made.memory = plan(plans, options.memory_bytes);
     made.paths.width = made.tiles.width = made.memory.width;
-    // A block is busy with a tile for long, so few that wait are enough.
-    if (options.width == 0) made.tiles.width = std::min(made.memory.width, std::max(256u, 4 * std::bit_ceil(at_once)));
     return made;
 }
 

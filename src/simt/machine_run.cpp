@@ -234,14 +234,16 @@ void machine::stop_all() const {
 void machine::tell_lanes(std::uint32_t word) const {
     const std::lock_guard lock(telling_);
     told_ = true;
-    std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(word);
-    // A GPU's control warp passes it on. Where one thread has all roles it may be waiting for this very word.
-    for (std::size_t p = 0; p < devices_.size(); ++p) {
-        if (devices_[p]->is_gpu() || !is_own(static_cast<int>(p))) continue;
-        const std::atomic_ref<std::uint32_t> stop(controls_[p].data()->stop);
+    const auto tell = [word](std::uint32_t& where) {
+        const std::atomic_ref<std::uint32_t> stop(where);
         std::uint32_t before = stop.load();
         while (before != stop_word::ends && !stop.compare_exchange_weak(before, word)) {
         }
+    };
+    tell(*reinterpret_cast<std::uint32_t*>(host_visible_.get()));
+    // A GPU's control warp passes it on. Where one thread has all roles it may be waiting for this very word.
+    for (std::size_t p = 0; p < devices_.size(); ++p) {
+        if (!devices_[p]->is_gpu() && is_own(static_cast<int>(p))) tell(controls_[p].data()->stop);
     }
 }
 

@@ -19,7 +19,7 @@ template <class Ctx, class Key>
     return (mask & (mask - 1)) == 0 ? mask : ctx.match(mask, key);
 }
 template <class Ctx, class T>
-[[nodiscard]] LANEWAY_FN lane_mask mates(Ctx& ctx, lane_mask mask, const T* memory) {
+[[nodiscard]] LANEWAY_FN lane_mask mates(Ctx& ctx, lane_mask mask, T* memory) {
     return mates(ctx, mask, reinterpret_cast<std::uint64_t>(memory));
 }
 

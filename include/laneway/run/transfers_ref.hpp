@@ -205,8 +205,7 @@ private:
     template <class Done>
     LANEWAY_FN status await(Ctx& ctx, const wait_site& site, Done&& done) {
         return await_others(ctx, out_, site, static_cast<Done&&>(done), [&](lane_mask mask) {
-            if (Ctx::warp_lanes == 1 || view_.lends == 0 || mask != full_warp<Ctx>) return false;
-            return mates(ctx, mask, &desk_.counters()) == mask && stand_in(ctx, mask, ~0u);
+            return Ctx::warp_lanes > 1 && view_.lends != 0 && mask == full_warp<Ctx> && stand_in(ctx, mask, ~0u);
         });
     }
 

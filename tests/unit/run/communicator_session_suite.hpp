@@ -230,7 +230,9 @@ TEST_P(communicator_session, WhatThreadsMayNotDoIsRefused) {
 
 /// What a communicator promises not to use is refused to threads, and the session goes on.
 TEST_P(communicator_session, ThreadsKeepThePromises) {
-    runtime rt(options_of(GetParam(), 15));
+    options o = options_of(GetParam(), 15);
+    o.timeout_seconds = 60;  // real time: a host thread waits
+    runtime rt(o);
     const std::string why = "a wildcard that the communicator promises not to use";
     const std::string by = " by a host thread for PE 0, communicator ";
     for (const bool tags : {false, true}) {
@@ -255,7 +257,9 @@ TEST_P(communicator_session, ThreadsKeepThePromises) {
 
 TEST_P(communicator_session, AMessageThatThreadsMayNotLeaveEndsTheSession) {
     for (const bool unordered : {false, true}) {
-        runtime rt(options_of(GetParam(), 16));
+        options o = options_of(GetParam(), 16);
+        o.timeout_seconds = 60;
+        runtime rt(o);
         communicator_options how;
         how.rules = {unordered, unordered, true, unordered};  // no_unexpected
         auto world = rt.communicator(how);
