@@ -10,8 +10,11 @@
 //
 //   bench_channels --parts fib --devices cpu:1 --threads 2 --fib 35 --grain 16 --runs 5
 // fib by blocks: a task each, which a whole block works on. widths: fib over channels of several widths.
+#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <set>
+#include <string>
 
 #include "bench_support.hpp"
 #include "laneway/channel_graph.hpp"
