@@ -127,7 +127,9 @@ void context_core::drain() const {
         idle = e.kernels->wait_until_idle(drained_by_) && idle;
         idle = e.copies->wait_until_idle(drained_by_) && idle;
     }
-    if (!idle) abandon();
+    // A stream that has left a kernel behind is idle, and its device alone refuses further work.
+    const bool any_left = std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d->abandoned(); });
+    if (!idle || any_left) abandon();
 }
 
 void context_core::abandon() const {

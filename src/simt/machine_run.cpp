@@ -183,7 +183,7 @@ run_end machine::end_together(const std::exception_ptr& left, double seconds) {
     try {
         // Others may take as long as this process may: until the deadline, and to be given up after it.
         const auto ends = group_->meet("ending a run", {mine.to_bytes(), {}},
-                                       seconds * 1.125 + wait_limit::seconds(time_to_give_up).count());
+                                       seconds * 1.125 + wait_limit::seconds(time_to_give_up + time_to_leave).count());
         std::size_t p = 0;
         for (int process = 0; process < n_processes(); ++process) {
             const auto pes = static_cast<std::size_t>(std::count(owners_.begin(), owners_.end(), process));
@@ -248,13 +248,18 @@ void machine::tell_lanes(std::uint32_t word) const {
 }
 
 void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double seconds_left) {
-    wait_limit limit(wait_limit::seconds(seconds_left * 1.125) + time_to_leave);
+    bool told_late = false;
+    wait_limit limit(wait_limit::seconds(seconds_left * 1.125) + 2 * time_to_leave);
     const run_watch watch{time_to_leave,
                           [&] {
                               interruption::poll();
                               return leaving_ || any_fault() || services.failed() || group_->alerted();
                           },
-                          [&] { stop_all(); }, [&] { tell_lanes(stop_word::deadline); }};
+                          [&] { stop_all(); },
+                          [&] {
+                              told_late = true;
+                              tell_lanes(stop_word::deadline);
+                          }};
     if (const auto late = watch.await(runs, limit)) {
         const std::size_t pe = own_[*late];
         throw timeout_error("PE " + std::to_string(pe) + " (" + devices_[pe]->name() +
@@ -268,7 +273,10 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
     constexpr auto look = std::chrono::milliseconds(20);
     const wait_limit last(time_to_return);
     while (!services.returned(look) && !(limit.is_over() && last.is_over())) interruption::poll();
-    if (services.join()) return;
+    if (services.join()) {
+        if (!told_late || any_fault()) return;
+        throw timeout_error("the lanes went on past the deadline, until they were told" + services.account());
+    }
     abandon(runs);
     // Where a lane ran out of time as well, its own report says more.
     if (!any_fault()) throw timeout_error("a host thread did not return within the deadline" + services.account());

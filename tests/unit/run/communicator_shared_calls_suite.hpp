@@ -67,6 +67,9 @@ struct synchronous_and_tested {
         LANEWAY_SHARED(world.ssend(ctx, at.from[at.first], 2, at.next, at.tag, at.lanes));
         while (!over) LANEWAY_SHARED(world.test_any(ctx, receives, 2, which, over, &got, at.lanes));
         bool right = which == 0 && receives[0].is_null() && !receives[1].is_null() && at.has(ctx, got, 0, 2, at.tag);
+        // The second message comes behind the test that tells of the first one.
+        LANEWAY_SHARED(world.send(ctx, at.from[at.first], 0, at.before, at.tag + 2, at.lanes));
+        LANEWAY_SHARED(world.recv(ctx, at.to[at.first], 0, at.next, at.tag + 2, nullptr, at.lanes));
         LANEWAY_SHARED(world.ssend(ctx, at.from[at.first + 1], at.room - 4, at.next, at.tag + 1, at.lanes));
         while (n_over == 0) LANEWAY_SHARED(world.test_some(ctx, receives, 2, n_over, indices, &got, at.lanes));
         right = right && n_over == 1 && indices[0] == 1 && at.has(ctx, got, 1, at.room - 4, at.tag + 1, 3);
