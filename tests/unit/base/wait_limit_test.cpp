@@ -15,13 +15,13 @@ TEST(wait_limit_test, IsOverWhenItsTimeHasPassed) {
 }
 
 TEST(wait_limit_test, OfALateLookCountsLittle) {
-    const wait_limit limit(std::chrono::milliseconds(80));
+    const wait_limit limit(std::chrono::milliseconds(70));
     look_late();
     EXPECT_FALSE(limit.is_over());
 }
 
 TEST(wait_limit_test, ManyLateLooksEndItAllTheSame) {
-    const wait_limit limit(std::chrono::milliseconds(80));
+    const wait_limit limit(std::chrono::milliseconds(70));
     for (int looks = 0; looks < 2; ++looks) {
         look_late();
         EXPECT_EQ(limit.is_over(), looks == 1);
