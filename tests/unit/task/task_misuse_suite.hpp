@@ -269,7 +269,7 @@ TEST_P(task_misuse_test, ABatchThatTakesLongGoesOnWhileItsTasksAreDone) {
 TEST_P(task_misuse_test, WorkersLeaveTheRestOfALongRangeWhenTheSessionEnds) {
     if (checked()) GTEST_SKIP() << "deadlines of checked devices are in virtual time";
     options o = chosen();
-    o.timeout_seconds = 0.2;
+    o.timeout_seconds = 0.4;
     runtime rt(o);
     task_pool pool(wait_on{});
     auto session = rt.start(pool);
