@@ -25,6 +25,7 @@ std::uint64_t after_look(std::uint64_t before, std::uint64_t tick) {
 }  // namespace
 
 awake_clock::time_point awake_clock::now() noexcept {
+    // All look and change it here; nothing else is ordered by it.
     static constinit std::atomic<std::uint64_t> looks{0};
     const auto steady = std::chrono::duration_cast<duration>(std::chrono::steady_clock::now().time_since_epoch());
     const auto tick = static_cast<std::uint64_t>(steady / look_tick);

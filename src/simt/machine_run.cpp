@@ -8,11 +8,13 @@
 #include "laneway/base/fault_text.hpp"
 #include "laneway/base/interruption.hpp"
 #include "laneway/simt/checked/launch.hpp"
+#include "laneway/simt/cpu/context.hpp"
 #include "laneway/simt/cpu/launch.hpp"
 #include "laneway/simt/cuda/profiler_range.hpp"
 #include "laneway/simt/machine.hpp"
 #include "laneway/simt/run_limits.hpp"
 #include "laneway/simt/run_watch.hpp"
+#include "laneway/simt/wait.hpp"
 
 namespace laneway {
 
@@ -249,7 +251,10 @@ void machine::tell_lanes(std::uint32_t word) const {
 
 void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double seconds_left) {
     bool told_late = false;
-    wait_limit limit(wait_limit::seconds(seconds_left * 1.125) + 2 * time_to_leave);
+    // Behind control warps, which name what they know of the cause.
+    constexpr auto behind_causes = 2 * time_to_leave;
+    static_assert(std::chrono::nanoseconds(time_for_cause_ns<cpu::context>(0)) < behind_causes);
+    wait_limit limit(wait_limit::seconds(seconds_left * 1.125) + behind_causes);
     const run_watch watch{time_to_leave,
                           [&] {
                               interruption::poll();
@@ -286,7 +291,7 @@ void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& 
     stop_all();
     services.end();
     constexpr auto look = std::chrono::microseconds(200);
-    wait_limit limit(time_to_leave);
+    const wait_limit limit(time_to_leave);
     bool all_ended = true;
     for (auto& run : runs) {
         run->start(0);

@@ -29,7 +29,7 @@ template <class Ctx>
 }
 
 /// How long behind the deadline a run goes on, so that those that wait tell what for. A thread may have no core for a
-/// second; the host's own limit of a run, deadline × 9/8 + time_to_leave, is behind that.
+/// second. Before machine::watch tells all lanes that the time is over.
 template <class Ctx>
 [[nodiscard]] LANEWAY_FN constexpr std::uint64_t time_for_cause_ns(std::uint64_t timeout_ns) {
     constexpr std::uint64_t least = Ctx::warp_lanes == 1 ? 1'000'000'000 : 0;
