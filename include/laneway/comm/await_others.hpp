@@ -12,17 +12,6 @@ struct waiting_rules {
                                 ///< what for before others find that nothing goes on
 };
 
-/// Those lanes of the mask whose key is this lane's: lanes of a warp may wait in several components of one type at
-/// once, and come together, as the code is one. What names a component on its PE is a key for their turns.
-template <class Ctx, class Key>
-[[nodiscard]] LANEWAY_FN lane_mask mates(Ctx& ctx, lane_mask mask, Key key) {
-    return (mask & (mask - 1)) == 0 ? mask : ctx.match(mask, key);
-}
-template <class Ctx, class T>
-[[nodiscard]] LANEWAY_FN lane_mask mates(Ctx& ctx, lane_mask mask, T* memory) {
-    return mates(ctx, mask, reinterpret_cast<std::uint64_t>(memory));
-}
-
 /// Waits until `done()` holds, each lane for something of its own: it leaves when that has come, as what another one
 /// waits for may depend on what it does next. Where no other warps take turns at the components' work (`out`, the
 /// program's endpoint, knows), `turn(mask)` is called between looks, by the lanes of the mask together: it does some of

@@ -39,7 +39,7 @@ public:
     template <class Ctx>
     LANEWAY_FN status post(Ctx& ctx, const given& request) const {
         const call_queue& to = *queues_.local(ctx);
-        const lane_mask group = ctx.converged();
+        const lane_mask group = mates(ctx, ctx.converged(), to.queue.tail);
         column_position position;
         return send(ctx, group, to, position, given_as<Request>::value(request), false);
     }
@@ -49,7 +49,7 @@ public:
     template <class Ctx>
     LANEWAY_FN answered<Reply> call(Ctx& ctx, const given& request) const {
         const call_queue& to = *queues_.local(ctx);
-        const lane_mask group = ctx.converged();
+        const lane_mask group = mates(ctx, ctx.converged(), to.queue.tail);
         column_position position;
         const status sent = send(ctx, group, to, position, given_as<Request>::value(request), true);
         if (sent != status::ok) return {sent, {}};

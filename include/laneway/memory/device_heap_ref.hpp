@@ -104,18 +104,13 @@ private:
         return bits & ~rest;
     }
 
-    /// Those of the lanes, which have come together, that use the same heap.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN lane_mask of_one_heap(Ctx& ctx, lane_mask here) const {
-        return ctx.match(here, reinterpret_cast<std::uint64_t>(heap_.region));
-    }
-
     template <class Ctx>
     [[nodiscard]] LANEWAY_SLOW void* allocate_piece(Ctx& ctx, std::size_t bytes) const {
         std::uint32_t use = 1;
         while (bytes > std::size_t{1} << heap_.log2_piece(use)) ++use;
         for (int round = 0; round < max_rounds; ++round) {
-            const lane_mask group = ctx.match(of_one_heap(ctx, ctx.converged()), std::uint64_t{quota_} << 32 | use);
+            const lane_mask group =
+                ctx.match(mates(ctx, ctx.converged(), heap_.region), std::uint64_t{quota_} << 32 | use);
             const std::uint64_t reserved = once(ctx, group, [&] { return reserve(ctx, use, group); });
             const auto page = static_cast<std::uint32_t>(reserved >> 32);
             const auto room = static_cast<std::uint32_t>(reserved);
@@ -204,7 +199,7 @@ private:
         }
         if (!heap_.is_pieces(use) || (inside & ((1u << heap_.log2_piece(use)) - 1)) != 0) return false;
         const bool held = clear_bit(ctx, page, inside >> heap_.log2_piece(use));
-        const lane_mask group = ctx.match(of_one_heap(ctx, ctx.converged()), page);
+        const lane_mask group = ctx.match(mates(ctx, ctx.converged(), heap_.region), page);
         const lane_mask freed = ctx.ballot(group, held);
         ctx.sync(group);  // all bits are clear before the room is given back
         if (held && elected(ctx, freed)) {
@@ -221,7 +216,7 @@ private:
     [[nodiscard]] LANEWAY_FN bool clear_bit(Ctx& ctx, std::uint32_t page, std::uint32_t number) const {
         const std::uint32_t bit = 1u << number % word_bits;
         const lane_mask group =
-            ctx.match(of_one_heap(ctx, ctx.converged()), std::uint64_t{page} << 32 | number / word_bits);
+            ctx.match(mates(ctx, ctx.converged(), heap_.region), std::uint64_t{page} << 32 | number / word_bits);
         const std::uint32_t bits = reduce(ctx, group, bit, [](std::uint32_t a, std::uint32_t b) { return a | b; });
         bool first = true;
         if (Ctx::count_lanes(bits) != Ctx::count_lanes(group)) first = elected(ctx, ctx.match(group, bit));

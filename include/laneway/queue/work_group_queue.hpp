@@ -70,11 +70,11 @@ struct group_state {
 template <class Message>
 class work_group_sender : public work_group_layout {
 public:
-    /// Hands messages to the host: the lanes that arrive together share a slot. Any lane, also in divergent code. Waits
-    /// while the queue is full; fails with stopped, or timeout past the run's deadline.
+    /// Hands messages to the host: the lanes that arrive at a queue together share a slot. Any lane, also in divergent
+    /// code. Waits while the queue is full; fails with stopped, or timeout past the run's deadline.
     template <class Ctx>
     LANEWAY_FN status push(Ctx& ctx, const Message& message) const {
-        const lane_mask group = ctx.converged();
+        const lane_mask group = mates(ctx, ctx.converged(), tail);
         column_position position;
         const status reserved = once(ctx, group, [&] { return reserve(ctx, position); });
         if (reserved != status::ok) return reserved;

@@ -38,7 +38,7 @@ public:
     LANEWAY_FN answered<transfer_event> post(Ctx& ctx, const transfer& t) {
         answered<transfer_event> made{check_transfer(ctx, t, keys()), {}};
         if (made.code != status::ok) return made;
-        made.value = desk_.draw(ctx, ctx.converged());
+        made.value = desk_.draw(ctx, mates(ctx, ctx.converged(), &desk_.counters()));
         made.code = await_free(ctx, made.value);
         if (made.code == status::ok) desk_.post(ctx, made.value, t);
         return made;

@@ -17,6 +17,18 @@ LANEWAY_FN int rank_in(const Ctx& ctx, lane_mask mask) {
     return Ctx::count_lanes(mask & ((lane_mask{1} << ctx.lane()) - 1));
 }
 
+/// Those lanes of the mask whose key is this lane's, called by exactly the lanes of the mask. What lanes do together is
+/// of one object, and the lanes of a warp may use several of one type at once, as the code is one: the address of what
+/// an object has to itself in the PE's memory is a key.
+template <class Ctx, class Key>
+[[nodiscard]] LANEWAY_FN lane_mask mates(Ctx& ctx, lane_mask mask, Key key) {
+    return (mask & (mask - 1)) == 0 ? mask : ctx.match(mask, key);
+}
+template <class Ctx, class T>
+[[nodiscard]] LANEWAY_FN lane_mask mates(Ctx& ctx, lane_mask mask, T* memory) {
+    return mates(ctx, mask, reinterpret_cast<std::uint64_t>(memory));
+}
+
 /// Sum of `value` over the lanes of the mask up to and with this one; called by exactly the lanes of the mask. Of whole
 /// numbers below 64 in twice as many ballots as they have bits; else logarithmic (Hillis and Steele) where the mask has
 /// no holes, linear in its lanes elsewhere.

@@ -73,7 +73,8 @@ public:
         // Partner: the fence of remote_names_ref::raise.
         return await_others(
             ctx, out_, {operation::completion, ctx.pe(), index, value},
-            [&] { return reaches(ctx, mine, value, scope::system); }, [&](lane_mask mask) { return turn(ctx, mask); },
+            [&] { return reaches(ctx, mine, value, scope::system); },
+            [&](lane_mask mask) { return turn(ctx, mates(ctx, mask, &all_.rings.counts_of(ctx))); },
             {.clock_a_turn = true});
     }
 

@@ -22,7 +22,7 @@ public:
         const status fine = names_.check(ctx, pe, request, rings_.n_queues);
         if (fine != status::ok) return fine;
         const remote_record<typename Type::arguments> record{remote_header::of(request.signal), arguments};
-        const lane_mask mask = ctx.match(ctx.converged(), static_cast<std::uint64_t>(pe) << 32 | request.queue);
+        const lane_mask mask = mates(ctx, ctx.converged(), rings_.tail(ctx, request.queue, pe));
         if constexpr (remote_batch_of<Type> == 1) {
             return send_each(ctx, mask, pe, request.queue, number<Type>(), record, wait);
         } else {

@@ -37,15 +37,20 @@ struct remote_rings_ref {
     std::uint32_t n_shards = 1;
     std::uint32_t by_priority[max_remote_queues] = {};  ///< queues, those of the highest priority first
 
+    /// Where the lanes of this block draw the tickets of their ring to another PE.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t* tail(const Ctx& ctx, std::uint32_t queue, int to) const {
+        return &address(ctx, tails[ring(ctx, queue, shard_of(ctx), to)], ctx.pe())->value;
+    }
     /// The ring of this block to another PE.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN chunk_sender sender(const Ctx& ctx, std::uint32_t queue, int to) const {
         chunk_sender made;
-        const std::uint32_t shard = static_cast<std::uint32_t>(ctx.block()) % n_shards;
+        const std::uint32_t shard = shard_of(ctx);
         const std::uint64_t mine = ring(ctx, queue, shard, to);
         lay_out(ctx, made, ring(ctx, queue, shard, ctx.pe()), to);
         made.credits = address(ctx, credits[mine * n_slots], ctx.pe());
-        made.tail = &address(ctx, tails[mine], ctx.pe())->value;
+        made.tail = tail(ctx, queue, to);
         return made;
     }
     /// The ring of a shard of another PE to this one.
@@ -109,6 +114,10 @@ struct remote_rings_ref {
     }
 
 private:
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t shard_of(const Ctx& ctx) const {
+        return static_cast<std::uint32_t>(ctx.block()) % n_shards;
+    }
     /// Number of a ring with another PE, on either side.
     template <class Ctx>
     LANEWAY_FN std::uint64_t ring(const Ctx& ctx, std::uint32_t queue, std::uint32_t shard, int other) const {

@@ -26,7 +26,8 @@ public:
     template <class Type>
     LANEWAY_FN status post(Ctx& ctx, task_name<Type>, const typename Type::arguments& arguments) {
         std::uint64_t ticket = 0;
-        return base::template send<Type>(ctx, ctx.converged(), number<Type>(), false, arguments, ticket);
+        return base::template send<Type>(ctx, base::mine(ctx, ctx.converged()), number<Type>(), false, arguments,
+                                         ticket);
     }
 
     /// Has a request carried out and waits for its result. The answer's code is that of service_call::refuse where the
@@ -34,7 +35,7 @@ public:
     template <class Type>
     LANEWAY_FN answered<service_result<Type>> call(Ctx& ctx, task_name<Type>,
                                                    const typename Type::arguments& arguments) {
-        return base::template ask<Type>(ctx, ctx.converged(), number<Type>(), arguments);
+        return base::template ask<Type>(ctx, base::mine(ctx, ctx.converged()), number<Type>(), arguments);
     }
 
     /// Has a message posted to a PE, of a type that some mailbox of the run carries; it is served before the run

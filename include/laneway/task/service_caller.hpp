@@ -24,7 +24,7 @@ public:
     LANEWAY_FN status quiet(Ctx& ctx) {
         const std::uint64_t posted = ctx.load(&queue_->tail, order::relaxed, scope::block);
         // Partner: the release store in service_slot::close.
-        return await(ctx, ctx.converged(), {operation::quiet, server_, posted},
+        return await(ctx, mine(ctx, ctx.converged()), {operation::quiet, server_, posted},
                      [&] { return ring_.has_done(ctx, posted); });
     }
 
@@ -60,6 +60,9 @@ public:
     LANEWAY_FN void close(Ctx&) {}
 
 protected:
+    /// Those of the lanes, which have come together, that call this service.
+    [[nodiscard]] LANEWAY_FN lane_mask mine(Ctx& ctx, lane_mask together) const { return mates(ctx, together, queue_); }
+
     /// The lanes of the mask, together; `ticket` for all of them.
     template <class Type>
     LANEWAY_FN status send(Ctx& ctx, lane_mask mask, std::uint32_t type, bool waits,

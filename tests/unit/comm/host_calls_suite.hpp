@@ -100,6 +100,43 @@ TEST_P(host_calls_test, EachRequestIsServedOnceAndEachCallerGetsItsAnswer) {
     });
 }
 
+/// Each lane asks one of two functions, and then the other; what they answer tells which one was asked.
+struct ask_both {
+    host_calls_ref<std::uint64_t, std::uint64_t> one, other;
+    symmetric_ref<std::uint64_t> counts;  ///< [0] right, [1] wrong
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        for (unsigned i = 0; i < 2; ++i) {
+            const bool asks_other = (ctx.rank() + i) % 2 != 0;
+            const auto& calls = asks_other ? other : one;
+            if (calls.post(ctx, ctx.rank()) != status::ok) return;
+            const auto told = calls.call(ctx, ctx.rank());
+            const bool right = told.code == status::ok && told.value == ctx.rank() * (asks_other ? 10 : 1);
+            atomic_add(ctx, counts[right ? 0 : 1], 1);
+        }
+    }
+};
+
+TEST_P(host_calls_test, LanesOfAWarpCallTwoFunctionsAtOnce) {
+    every_round(GetParam(), [&](const options& round) {
+        options o = round;
+        o.host_slots = 1 + static_cast<std::uint32_t>(o.seed % 2);
+        runtime rt(o);
+        const auto one =
+            rt.host_calls<std::uint64_t, std::uint64_t>("one", [](const std::uint64_t& lane) { return lane; });
+        const auto other =
+            rt.host_calls<std::uint64_t, std::uint64_t>("other", [](const std::uint64_t& lane) { return 10 * lane; });
+        const auto counts = rt.allocate<std::uint64_t>(2);
+        rt.run(ask_both{one.ref(), other.ref(), counts.ref()});
+        const std::uint64_t right = total(counts, rt.n_pes(), 0);
+        EXPECT_GT(right, 0u);
+        EXPECT_EQ(total(counts, rt.n_pes(), 1), 0u);
+        EXPECT_EQ(one.served(), right);
+        EXPECT_EQ(other.served(), right);
+    });
+}
+
 LANEWAY_ON_DEVICES(host_calls_test, device_lists());
 
 /// A handler calls the host and leaves the answer on its PE.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "laneway/run/transfers.hpp"
-#include "unit/run/component_suite.hpp"
+#include "unit/run/component_lanes_suite.hpp"
 
 namespace laneway::test {
 namespace {
@@ -228,9 +228,51 @@ private:
     transfers transfers_;
 };
 
+/// Each lane has a word copied.
+struct lane_transfers_case {
+    static constexpr bool belongs = true;
+    struct body_type {
+        symmetric_ref<std::uint64_t> counts;
+        symmetric_ref<std::uint64_t> words;
+        template <class Ctx, class Transfers>
+        LANEWAY_FN void operator()(Ctx& ctx, Transfers& transfers) const {
+            const int next = (ctx.pe() + 1) % ctx.n_pes();
+            const auto to = words[1 + ctx.rank() % places];
+            const auto event = transfers.post(ctx, transfer::copy(words[0], ctx.pe(), to, next, 1).notify(counts[0]));
+            if (!event || transfers.wait(ctx, event.value) != status::ok) atomic_add(ctx, counts[2], 1);
+            atomic_add(ctx, counts[1], 1);
+        }
+    };
+    explicit lane_transfers_case(runtime& rt)
+        : sums_(rt), words_(rt.allocate<std::uint64_t>(1 + places)), transfers_(rt.machine(), small()) {}
+    [[nodiscard]] auto& part() { return transfers_; }
+    void prepare() {}
+    [[nodiscard]] body_type body() const { return {sums_.ref(), words_.ref()}; }
+    void check(const run_report&, std::uint64_t runs) const {
+        EXPECT_EQ(sums_.come(), sums_.lanes());
+        EXPECT_EQ(sums_.wrong(), 0u);
+        EXPECT_EQ(transfers_.statistics().transfers, sums_.lanes() / runs);
+    }
+
+private:
+    static constexpr std::uint64_t places = 64;
+    static transfer_options small() {
+        transfer_options o;
+        o.slots = 64;
+        o.server_share = 0.001;  // one block
+        return o;
+    }
+    tally sums_;
+    symmetric_array<std::uint64_t> words_;
+    transfers transfers_;
+};
+
 using message_cases =
     testing::Types<mailbox_case, one_sided_case, collectives_case, triggers_case, communicator_case, transfers_case>;
 INSTANTIATE_TYPED_TEST_SUITE_P(messages, component_test, message_cases);
+
+using lane_cases = testing::Types<triggers_case, lane_transfers_case>;
+INSTANTIATE_TYPED_TEST_SUITE_P(messages, component_lanes_test, lane_cases);
 
 }  // namespace
 }  // namespace laneway::test

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "service_job.hpp"
-#include "unit/run/component_suite.hpp"
+#include "unit/run/component_lanes_suite.hpp"
 
 namespace laneway::test {
 namespace {
@@ -76,6 +76,7 @@ private:
 
 using request_cases = testing::Types<remote_run_case, service_run_case>;
 INSTANTIATE_TYPED_TEST_SUITE_P(requests, component_test, request_cases);
+INSTANTIATE_TYPED_TEST_SUITE_P(requests, component_lanes_test, request_cases);
 
 }  // namespace
 }  // namespace laneway::test
