@@ -33,8 +33,8 @@ public:
     /// Adds `n` to the count of a tag of the own PE, prepared or not. What the lane wrote before goes with the data.
     /// bad_tag, too_many_triggers.
     LANEWAY_FN status trigger(Ctx& ctx, std::uint32_t tag, std::uint32_t n) {
-        bool opened = false;
-        status result = add(ctx, tag, n, opened);
+        bool opened = open_alone(ctx, tag, n);
+        status result = opened ? status::ok : add(ctx, tag, n, opened);
         if (opened) result = carry_out(ctx, tag);
         return result;
     }
@@ -153,6 +153,22 @@ private:
         created(ctx);
     }
 
+    /// Adds to the count of a tag that waits for this trigger alone; false where it does not, as far as this lane
+    /// knows, and nothing has happened. Nobody else has to see what the lane wrote before: it carries the round out, or
+    /// leaves it to others, behind a fence that comes anyway. So there is none before the atomic.
+    LANEWAY_FN bool open_alone(Ctx& ctx, std::uint32_t tag, std::uint32_t n) {
+        const std::uint32_t threshold = lone_.threshold();
+        const std::uint32_t most = lone_.fires_once() ? threshold : trigger_word::max_count;
+        if (threshold == 0 || n < threshold || n > most || tag >= view_.tags()) return false;
+        std::uint64_t seen = lone_.bits;
+        // Partners: the add of prepare, and those of who has closed the rounds before.
+        if (ctx.compare_exchange(&slots_[tag].word, seen, lone_.bits + n, behind_fence, scope::device)) {
+            begin_round(ctx);
+            return true;
+        }
+        lone_ = {};
+        return false;
+    }
     /// Adds to a count; `opened`: this add has opened a round, which is counted.
     LANEWAY_FN status add(Ctx& ctx, std::uint32_t tag, std::uint32_t n, bool& opened, order how = releasing) {
         if (tag >= view_.tags()) return fail(ctx, status::bad_tag, operation::trigger, -1, tag, view_.tags());
@@ -163,6 +179,7 @@ private:
         const std::uint32_t most = before.fires_once() ? before.threshold() : trigger_word::max_count;
         if (now > most) return refuse(ctx, tag);
         opened = before.count() < before.threshold() && now >= before.threshold();
+        lone_ = opened && before.count() == 0 ? before : trigger_word{};
         if (opened) begin_round(ctx);
         return status::ok;
     }
@@ -383,6 +400,7 @@ private:
     std::uint32_t* shared_;
     std::uint32_t* left_;
     std::uint32_t turn_ = 0;  ///< of looks for pieces
+    trigger_word lone_;       ///< of the last tag, where this lane's trigger alone has opened its round; else none
 };
 
 /// Triggers a tag of the own PE, from a handler that holds the view: see trigger_rounds. Any lane.
