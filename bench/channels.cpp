@@ -9,23 +9,29 @@
 // by one thread of the host. --threads: of each CPU device, so that these can be compared with that one:
 //
 //   bench_channels --parts fib --devices cpu:1 --threads 2 --fib 35 --grain 16 --runs 5
-// fib by blocks: a task each, which a whole block works on. widths: fib over channels of several widths.
+// sort and strassen: keys and multiplications by the definition, on random numbers, in several grains; 0 is the
+// program's own choice. fib by blocks: a task each, which a whole block works on. widths: fib over channels of several
+// widths.
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "bench_support.hpp"
 #include "laneway/channel_graph.hpp"
 #include "recursion/fibonacci.hpp"
+#include "recursion/merge_sort.hpp"
 #include "recursion/queens.hpp"
+#include "recursion/strassen.hpp"
 #include "recursion/uts.hpp"
 
 namespace {
 
 using namespace laneway;
 
-constexpr const char* all_parts = "through;fib;blocks;queens;uts;widths";
+constexpr const char* all_parts = "through;fib;blocks;queens;sort;strassen;uts;widths";
 using clock_type = std::chrono::steady_clock;
 
 double seconds_since(clock_type::time_point start) {
@@ -108,6 +114,8 @@ public:
         }
         if (has("blocks")) fib_of_blocks();
         if (has("queens")) queens();
+        if (has("sort")) sort();
+        if (has("strassen")) strassen();
         if (has("uts")) uts();
         if (has("widths")) {
             for (const std::uint32_t width : {64u, 256u, 1024u, 4096u, 16384u}) fib_of_width(width);
@@ -231,6 +239,51 @@ private:
         });
     }
 
+    void sort() {
+        const std::vector<std::uint32_t> keys = random_words(args_.number("keys", 1, 1u << 30), 1);
+        std::vector<std::uint32_t> expected = keys;
+        std::sort(expected.begin(), expected.end());
+        for (const std::uint64_t grain : args_.numbers("sort_grains", ';', 0, 1u << 20)) {
+            rate("sort grain " + std::to_string(grain), keys.size(), [&] {
+                const auto made = apps::merge_sort(keys, recursion(grain));
+                if (made.keys != expected) throw device_fault("the keys are not sorted");
+                return made.report.run.run_seconds;
+            });
+        }
+    }
+
+    void strassen() {
+        const auto rows = static_cast<std::uint32_t>(args_.number("rows", 1, 1u << 15));
+        const std::size_t elements = std::size_t{rows} * rows;
+        const apps::word_matrix a = random_words(elements, 1), b = random_words(elements, 2);
+        for (const std::uint64_t grain : args_.numbers("strassen_grains", ';', 0, apps::max_strassen_block)) {
+            rate("strassen grain " + std::to_string(grain), elements * rows, [&] {
+                const auto made = apps::strassen(a, b, rows, recursion(grain));
+                if (!is_product(made.product, a, b, rows)) throw device_fault("a product is wrong");
+                return made.report.run.run_seconds;
+            });
+        }
+    }
+    /// Whether that is their product, most likely: both sides times one random vector (Freivalds 1979).
+    static bool is_product(const apps::word_matrix& product, const apps::word_matrix& a, const apps::word_matrix& b,
+                           std::uint32_t rows) {
+        const auto times = [rows](const apps::word_matrix& matrix, const std::vector<std::uint32_t>& vector) {
+            std::vector<std::uint32_t> made(rows);
+            for (std::size_t i = 0; i < rows; ++i) {
+                for (std::size_t k = 0; k < rows; ++k) made[i] += matrix[i * rows + k] * vector[k];
+            }
+            return made;
+        };
+        const std::vector<std::uint32_t> vector = random_words(rows, 3);
+        return times(product, vector) == times(a, times(b, vector));
+    }
+    static std::vector<std::uint32_t> random_words(std::size_t count, std::uint64_t seed) {
+        std::mt19937_64 numbers(seed);
+        std::vector<std::uint32_t> made(count);
+        for (auto& word : made) word = static_cast<std::uint32_t>(numbers());
+        return made;
+    }
+
     void uts() {
         const apps::uts_sample& sample = apps::uts_sample_of(args_.text("uts"));
         channel_statistics last;
@@ -303,6 +356,10 @@ int main(int argc, char** argv) {
                                      {"block_fib", "20"},
                                      {"grain", "12"},
                                      {"queens", "10"},
+                                     {"keys", "1000000"},
+                                     {"sort_grains", "0"},
+                                     {"rows", "256"},
+                                     {"strassen_grains", "0"},
                                      {"uts", "T1"},
                                      {"runs", "3"},
                                      {"threads", "1"},
