@@ -152,7 +152,7 @@ def test_outputs_replace_no_trace(laneway: Run, tmp_path: Path) -> None:
     (meta := tmp_path / "more" / "lone.meta").write_text("numprocs=1\nfileprefix=lone\n")
     for words in (
         [trace, "--json", tmp_path / "more" / ".." / trace.name],
-        [trace, "--replay", "--devices", "cpu:1", "--json", tmp_path / "link"],
+        ["replay", trace, "--devices", "cpu:1", "--json", tmp_path / "link"],
         [tmp_path, "--json", trace],
         [tmp_path / "more", "--json", rank],
         [anchor.parent, "--json", tmp_path / "other" / "0.evt"],
@@ -168,8 +168,8 @@ def test_outputs_replace_no_trace(laneway: Run, tmp_path: Path) -> None:
 
 def test_outputs_replace_those_of_before_beside_the_traces(laneway: Run, tmp_path: Path) -> None:
     (tmp_path / "run.tar.xz").write_bytes(EXAMPLE.read_bytes())
-    for words in ([], [], ["--replay", "--devices", "cpu:1"]):
-        done = laneway("trace", tmp_path, *words, "--json", tmp_path / "found.json")
+    for words in ([], [], ["replay", "--devices", "cpu:1"]):
+        done = laneway("trace", *words, tmp_path, "--json", tmp_path / "found.json")
         assert (done.returncode, done.stderr) == (0, "")
         assert ("replays" in json.loads((tmp_path / "found.json").read_text())) == bool(words)
 
