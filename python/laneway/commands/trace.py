@@ -58,7 +58,7 @@ def add_to(app: typer.Typer) -> None:
 def trace(
     files: list[Path] = FILES,
     json: Optional[Path] = typer.Option(None, help="Write all figures as JSON."),
-    plot: Optional[Path] = typer.Option(None, help="Draw sizes, rates, queues and time: .png, .svg or .pdf."),
+    plot: Optional[Path] = typer.Option(None, help="Draw sizes, volume, rates, queues and time: .png, .svg or .pdf."),
 ) -> None:
     """MPI programs by their traces: calls, messages, queues of matching, and which rules of matching they need."""
     if plot is not None:

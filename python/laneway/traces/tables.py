@@ -8,6 +8,8 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
+from laneway.plot import short_number
+from laneway.traces import volume_tables
 from laneway.traces.device_replay import TraceReplay
 from laneway.traces.histogram import Distribution, SizeClass
 from laneway.traces.relaxations import Relaxation
@@ -87,10 +89,16 @@ def one(found: TraceAnalysis) -> Iterator[tuple[str, Table]]:
     """All figures of one trace: titles and tables."""
     yield short_name(found.name), _overview(found)
     yield "calls", _calls(found)
+    if any(each.count for each in found.operations.values()):
+        yield "what each operation sends", volume_tables.operations(found.operations)
+    if any(each.by_datatype for each in found.operations.values()):
+        yield "datatypes of messages and of collective calls", volume_tables.datatypes(found.operations)
     if found.messages.count:
         yield "messages by size in bytes", _sizes(found.messages.by_bytes)
         yield "messages by peer, most first", _peers(found.messages.by_peer)
         yield "messages of a rank in intervals", _rates(found)
+    if found.volume.bytes:
+        yield "volume over time", volume_tables.over_time(found.timeline)
     if found.messages.receives:
         yield "queues of a rank", _queues(found)
         yield "what a matching engine may drop", _relaxations(found.relaxations)
@@ -107,6 +115,7 @@ def _overview(found: TraceAnalysis) -> Table:
         ("communication", f"{_percent(shares.communication)} of the time from the first such call to the last"),
         ("messages", f"{messages.count:,} sent, {messages.bytes:,} bytes{unknown}"),
         ("receives", f"{messages.receives:,}"),
+        ("volume", _volume(found)),
         (
             "nonblocking",
             f"{_percent(messages.nonblocking_sends)} of sends, {_percent(messages.nonblocking_receives)} of receives",
@@ -114,7 +123,6 @@ def _overview(found: TraceAnalysis) -> Table:
         ("peers", f"mean {found.peers.mean:.1f}, most {found.peers.maximum:,}"),
         ("tags", f"{found.tags.different:,} different, {found.tags.least:,} to {found.tags.greatest:,}"),
         ("communicators", f"{messages.communicators:,}: {_counts(messages.by_communicator)}" if messages.count else ""),
-        ("datatypes", _counts(messages.by_datatype)),
         ("wildcards", _wildcards(found)),
         ("arrivals", f"{queues.recorded:,} recorded, {queues.inferred:,} inferred from ends of receives"),
         ("unexpected", _percent(found.unexpected_share)),
@@ -124,6 +132,12 @@ def _overview(found: TraceAnalysis) -> Table:
     for name, value in rows:
         table.add_row(name, escape(value or NOT_TOLD))
     return table
+
+
+def _volume(found: TraceAnalysis) -> str:
+    volume = found.volume
+    each = [f"{short_number(rate.bytes)}B/s" for rate in (volume.of_run, volume.of_rank, volume.of_communication)]
+    return f"{volume.bytes:,} bytes with collectives; {each[0]} in all, {each[1]} a rank, {each[2]} as it communicates"
 
 
 def _counts(counts: dict[str, int]) -> str:

@@ -13,13 +13,20 @@ INTERVALS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 
 @dataclass(frozen=True)
 class Timeline:
-    """What happened in each piece of `bin_ns` nanoseconds: messages and bytes sent, and the longest queues."""
+    """What happened in each piece of `bin_ns` nanoseconds: messages sent and their bytes, bytes that collectives sent,
+    and the longest queues."""
 
     bin_ns: int
     messages: tuple[int, ...]
     bytes: tuple[int, ...]
+    collective_bytes: tuple[int, ...]
     posted: tuple[int, ...]
     unexpected: tuple[int, ...]
+
+    @property
+    def bytes_per_second(self) -> tuple[float, ...]:
+        """Of messages and collectives, in each piece."""
+        return tuple((a + b) * 1e9 / self.bin_ns for a, b in zip(self.bytes, self.collective_bytes))
 
 
 class TimelineRecorder:
@@ -46,7 +53,7 @@ class TimelineRecorder:
             self._width *= 2
             at //= 2
         while len(self._bins) <= at:
-            self._bins.append([0, 0, 0, 0])
+            self._bins.append([0] * 5)
         self._begin, self._current = start + at * self._width, self._bins[at]
         self._end = self._begin + self._width
         return self._current
@@ -57,25 +64,29 @@ class TimelineRecorder:
         found[0] += 1
         found[1] += max(size, 0)
 
+    def collective(self, time: int, size: int) -> None:
+        """A rank sent so much in a collective call."""
+        self._bin(time)[2] += max(size, 0)
+
     def queues(self, time: int, posted: int, unexpected: int) -> None:
         """The queues of some rank are so long."""
         found = self._bin(time)
-        if posted > found[2]:
-            found[2] = posted
-        if unexpected > found[3]:
-            found[3] = unexpected
+        if posted > found[3]:
+            found[3] = posted
+        if unexpected > found[4]:
+            found[4] = unexpected
 
     def timeline(self) -> Timeline:
         """All bins so far."""
-        columns = list(zip(*self._bins)) or [(), (), (), ()]
+        columns = list(zip(*self._bins)) or [()] * 5
         return Timeline(self._width, *(tuple(each) for each in columns))
 
 
 def _joined(bins: list[list[int]]) -> list[int]:
     if len(bins) == 1:
         return bins[0]
-    (m, b, p, u), (n, c, q, v) = bins
-    return [m + n, b + c, max(p, q), max(u, v)]
+    (m, b, s, p, u), (n, c, t, q, v) = bins
+    return [m + n, b + c, s + t, max(p, q), max(u, v)]
 
 
 @dataclass(frozen=True)
