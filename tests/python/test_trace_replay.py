@@ -157,6 +157,7 @@ def test_the_command(laneway: Run, tmp_path: Path) -> None:
         "recorded",
         "depth",
         "time",
+        "matches/s",
     ]
     assert [line.split()[1:7] for line in lines] == [
         ["512", "512", "32", "0", "512", "0"],
@@ -165,6 +166,8 @@ def test_the_command(laneway: Run, tmp_path: Path) -> None:
     assert "512 of 512" in lines[0]
     replays = json.loads((tmp_path / "work" / "found.json").read_text())["replays"]
     assert [each["differing"] for each in replays] == [0, 0]
+    for each in replays:
+        assert each["matches_per_second"] == pytest.approx(each["matches"] / each["seconds"])
     assert (replays[0]["as_recorded"], replays[0]["otherwise"]) == (512, 0)
 
 

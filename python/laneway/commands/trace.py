@@ -95,7 +95,10 @@ def replay(
             files, "matching", lambda each: (each.name, replay_trace(each, devices=devices, timeout=timeout))
         )
         if json_file is not None:
-            rows = [{"trace": name, **asdict(result)} for name, result in found]
+            rows = [
+                {"trace": name, **asdict(result), "matches_per_second": result.matches_per_second}
+                for name, result in found
+            ]
             text = (
                 json_format.dumps({"command": "trace replay", "version": _core.version, "replays": rows}, indent=2)
                 + "\n"

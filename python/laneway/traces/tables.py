@@ -42,7 +42,7 @@ def replays(found: Iterable[tuple[str, TraceReplay]]) -> Table:
     table.add_column("trace")
     for column in (
         *("messages", "receives", "queues", "inferred", "matches", "differing", "as recorded"),
-        *("depth", "time"),
+        *("depth", "time", "matches/s"),
     ):
         table.add_column(column, justify="right")
     for name, each in found:
@@ -54,6 +54,7 @@ def replays(found: Iterable[tuple[str, TraceReplay]]) -> Table:
             f"{each.as_recorded:,} of {compared:,}" if compared else NOT_TOLD,
             f"{each.mean_depth:.2f}",
             f"{1e3 * each.seconds:.2f} ms",
+            short_number(each.matches_per_second),
         )
     return table
 
