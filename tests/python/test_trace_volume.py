@@ -224,6 +224,33 @@ def test_volume_over_time(tmp_path: Path, seed: int) -> None:
     assert found.volume.of_communication.bytes == 0, "calls took no time"
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_rates_of_messages_and_of_collectives(tmp_path: Path, seed: int) -> None:
+    """In intervals of the clock in which a rank does any, of the ranks together."""
+    for rank in range(2):  # a time tells the rank: rank 0 has the even ones
+        choose = random.Random(f"{seed} {rank}")
+        times = [2 * time + rank for time in sorted(choose.sample(range(50_000), 400))]
+        reduces = {"count": 1, "datatype": INT, "op": 0, "comm": tf.WORLD}
+        calls = [
+            tf.Dumpi("MPI_Allreduce", time, time, reduces) if time % 3 else tf.send(time, time, 1 - rank, 1)
+            for time in times
+        ]
+        tf.write_dumpi(tmp_path / f"run-{rank:04}.bin", calls, seconds=0)
+    found = lw.analyse_trace(tmp_path)
+    for rates, is_message in ((found.rates, True), (found.collective_rates, False)):
+        for rate in rates:
+            counts: Counter[tuple[int, int]] = Counter()
+            for rank in range(2):
+                choose = random.Random(f"{seed} {rank}")
+                for time in (2 * time + rank for time in choose.sample(range(50_000), 400)):
+                    if (time % 3 == 0) == is_message:
+                        counts[rank, time * 1000 // rate.interval_ns] += 1
+            expected = sorted(counts.values())
+            assert (rate.counts.count, rate.counts.maximum) == (len(expected), expected[-1])
+            assert rate.counts.median == least_of_share(expected, 50)
+            assert rate.counts.mean == pytest.approx(sum(expected) / len(expected))
+
+
 def test_volume_of_the_time_in_communication(tmp_path: Path) -> None:
     """Two messages of 8 bytes, by a rank that communicates for 20 of its 100 microseconds."""
     start = tf.Dumpi("MPI_Comm_rank", 0, 5, {"comm": tf.WORLD, "rank": 0})

@@ -27,7 +27,7 @@ from laneway.traces.matching import Matcher
 from laneway.traces.queue_replay import QueueReplay
 from laneway.traces.relaxations import relaxations
 from laneway.traces.result import CallTotals, Messages, PeerTraffic, Tags, TraceAnalysis, Wildcards
-from laneway.traces.timeline import INTERVALS, Rate, RateRecorder, TimelineRecorder
+from laneway.traces.timeline import RateRecorder, TimelineRecorder
 from laneway.traces.trace import Trace
 from laneway.traces.volume import POINT_TO_POINT, Transfers, VolumeRecorder, volume_of
 
@@ -59,8 +59,7 @@ class _Analysis:
         self._replay = QueueReplay(frozenset(trace.ranks), self._communicators, matcher)
         self._calls = CallRecorder()
         self._timeline = TimelineRecorder()
-        self._rate_histograms = [Histogram() for _ in INTERVALS]
-        self._rates = {rank: RateRecorder(self._rate_histograms) for rank in trace.ranks}
+        self._rates, self._collective_rates = RateRecorder(trace.ranks), RateRecorder(trace.ranks)
         self._volume = VolumeRecorder()
         self._by_communicator: Counter[int] = Counter()
         self._peers: dict[int, set[Hashable]] = {rank: set() for rank in trace.ranks}
@@ -78,10 +77,9 @@ class _Analysis:
                 if call.name in COLLECTIVES:
                     self._volume.collective(call)
                     self._timeline.collective(time, call.size)
+                    self._collective_rates.happened(call.rank, time)
             for operation in operations:
                 self._operate(time, call.rank, operation)
-        for each in self._rates.values():
-            each.finish()
         return self._result()
 
     def _operate(self, time: int, rank: int, operation: Operation) -> None:
@@ -110,7 +108,7 @@ class _Analysis:
             self._peer(rank, operation.communicator, operation.dest)
             self._to_peer(rank, operation)
             self._timeline.sent(time, operation.size)
-            self._rates[rank].sent(time)
+            self._rates.happened(rank, time)
         self._replay.send(rank, operation)
 
     def _receive(self, rank: int, operation: Receive) -> None:
@@ -168,7 +166,8 @@ class _Analysis:
             volume=volume_of(
                 operations, self._calls.seconds, self._calls.rank_seconds, self._calls.communication_seconds
             ),
-            rates=tuple(Rate(ns, each.distribution()) for ns, each in zip(INTERVALS, self._rate_histograms)),
+            rates=self._rates.rates(),
+            collective_rates=self._collective_rates.rates(),
             peers=peers.distribution(),
             tags=Tags(len(self._tags), min(self._tags, default=0), max(self._tags, default=0)),
             wildcards=wildcards,

@@ -67,19 +67,24 @@ def _sizes(axes: Axes, found: TraceAnalysis) -> None:
 
 
 def _rates(axes: Axes, found: list[TraceAnalysis]) -> None:
-    """Messages in intervals, as figure 4.5 of Klenk 2017 has them: from the median to the 99th percentile."""
-    frame(axes, "Messages of a rank in an interval: median to 99 %")
-    for number, each in enumerate(each for each in found if each.messages.count):
-        micros = [rate.interval_ns / 1000 for rate in each.rates]
-        low = [max(rate.messages.median, 1) for rate in each.rates]
-        high = [max(rate.messages.p99, 1) for rate in each.rates]
-        color = SERVED if len(found) == 1 else f"C{number}"
-        axes.plot(micros, low, "o-", color=color, markersize=3, label=short_name(each.name))
+    """Messages in intervals, as figure 4.5 of Klenk 2017 has them: from the median to the 99th percentile; of a single
+    trace collective calls as well."""
+    what = "Calls" if len(found) == 1 else "Messages"
+    frame(axes, f"{what} of a rank in an interval: median to 99 %")
+    lines = [(each.rates, f"C{number}", short_name(each.name)) for number, each in enumerate(found)]
+    if len(found) == 1:
+        lines = [(found[0].rates, SERVED, "messages"), (found[0].collective_rates, OPEN, "collective calls")]
+    for rates, color, label in lines:
+        if not rates[0].counts.count:
+            continue
+        micros = [rate.interval_ns / 1000 for rate in rates]
+        low, high = [rate.counts.median for rate in rates], [rate.counts.p99 for rate in rates]
+        axes.plot(micros, low, "o-", color=color, markersize=3, label=label)
         axes.fill_between(micros, low, high, color=color, alpha=0.15, linewidth=0)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("interval in µs")
-    if 1 < len(found) <= 8 and axes.get_lines():
+    if axes.get_lines() and len(found) <= 8:
         axes.legend(frameon=False, fontsize=8)
 
 

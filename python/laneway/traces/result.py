@@ -104,6 +104,7 @@ class TraceAnalysis:
     operations: dict[str, Transfers]
     volume: Volume
     rates: tuple[Rate, ...]
+    collective_rates: tuple[Rate, ...]
     peers: Distribution
     tags: Tags
     wildcards: Wildcards

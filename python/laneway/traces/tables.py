@@ -14,6 +14,7 @@ from laneway.traces.device_replay import TraceReplay
 from laneway.traces.histogram import Distribution, SizeClass
 from laneway.traces.relaxations import Relaxation
 from laneway.traces.result import PeerTraffic, TraceAnalysis
+from laneway.traces.timeline import Rate
 
 NOT_TOLD = "-"
 _BAR = 40
@@ -97,7 +98,9 @@ def one(found: TraceAnalysis) -> Iterator[tuple[str, Table]]:
     if found.messages.count:
         yield "messages by size in bytes", _sizes(found.messages.by_bytes)
         yield "messages by peer, most first", _peers(found.messages.by_peer)
-        yield "messages of a rank in intervals", _rates(found)
+        yield "messages of a rank in intervals", _rates(found.rates)
+    if found.collective_rates[0].counts.count:
+        yield "collective calls of a rank in intervals", _rates(found.collective_rates)
     if found.volume.bytes:
         yield "volume over time", volume_tables.over_time(found.timeline)
     if found.messages.receives:
@@ -191,12 +194,12 @@ def _peers(pairs: tuple[PeerTraffic, ...]) -> Table:
     return table
 
 
-def _rates(found: TraceAnalysis) -> Table:
+def _rates(rates: tuple[Rate, ...]) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in ("interval", "mean", "median", "99 %", "most", "median a second"):
         table.add_column(column, justify="right")
-    for rate in found.rates:
-        each = rate.messages
+    for rate in rates:
+        each = rate.counts
         interval = f"{rate.interval_ns // 1000:,} µs"
         figures = (f"{each.mean:.1f}", f"{each.median:,}", f"{each.p99:,}", f"{each.maximum:,}")
         table.add_row(interval, *figures, f"{rate.median_per_second:,.0f}")

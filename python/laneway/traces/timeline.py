@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from laneway.traces.histogram import Distribution, Histogram
@@ -91,38 +92,42 @@ def _joined(bins: list[list[int]]) -> list[int]:
 
 @dataclass(frozen=True)
 class Rate:
-    """Messages that a rank sends in an interval of `interval_ns` nanoseconds in which it sends any."""
+    """Messages that a rank sends, or collective calls that it makes, in an interval of `interval_ns` nanoseconds in
+    which there are any."""
 
     interval_ns: int
-    messages: Distribution
+    counts: Distribution
 
     @property
     def median_per_second(self) -> float:
         """The median as a rate."""
-        return self.messages.median * 1e9 / self.interval_ns
+        return self.counts.median * 1e9 / self.interval_ns
 
 
 class RateRecorder:
-    """Counts the messages of one rank in intervals of several lengths. Histograms are shared by all ranks."""
+    """Counts what each rank does in intervals of several lengths."""
 
-    def __init__(self, histograms: list[Histogram]) -> None:
-        self._histograms = histograms
-        self._open = [(-1, 0)] * len(INTERVALS)
+    def __init__(self, ranks: Iterable[int]) -> None:
+        self._histograms = [Histogram() for _ in INTERVALS]
+        self._open = {rank: [(-1, 0)] * len(INTERVALS) for rank in ranks}
 
-    def sent(self, time: int) -> None:
-        """A message left; times do not go back."""
+    def happened(self, rank: int, time: int) -> None:
+        """At this rank; its times do not go back."""
+        current = self._open[rank]
         for i, interval in enumerate(INTERVALS):
-            window, count = self._open[i]
+            window, count = current[i]
             now = time // interval
             if now == window:
-                self._open[i] = (window, count + 1)
+                current[i] = (window, count + 1)
             else:
                 if count:
                     self._histograms[i].add(count)
-                self._open[i] = (now, 1)
+                current[i] = (now, 1)
 
-    def finish(self) -> None:
-        """Count the last intervals too."""
-        for i, (_, count) in enumerate(self._open):
-            if count:
-                self._histograms[i].add(count)
+    def rates(self) -> tuple[Rate, ...]:
+        """Of all intervals; nothing may happen afterwards."""
+        for current in self._open.values():
+            for histogram, (_, count) in zip(self._histograms, current):
+                if count:
+                    histogram.add(count)
+        return tuple(Rate(ns, each.distribution()) for ns, each in zip(INTERVALS, self._histograms))
