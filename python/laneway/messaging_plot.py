@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-COLORS = dict(zip(MODELS, ("#d9822b", "#b05a12", "#1f6f8b", "#5aa7c2", "#6b4c9a")))
+COLORS = dict(zip(MODELS, ("#d9822b", "#b05a12", "#1f6f8b", "#5aa7c2", "#6b4c9a", "#a98fd0")))
 PEERS = ("#8a98a5", "#22303c", "#a33b4a", "#5c7f3a")
 
 
@@ -46,7 +46,9 @@ def draw_messaging(runs: Sequence[MessagingRun], devices: str, file: Path, kind:
             _name_ticks(axes, sorted({along(run) for run in points}))
         for axes in all_axes[len(panels) :]:
             axes.set_axis_off()
-        all_axes[0].legend(handles=list(lines.values()), frameon=False, fontsize=9)
+        legend = all_axes[0].legend(list(lines.values()), list(lines), frameon=False, fontsize=9)
+        for name in legend.get_texts():
+            name.set_parse_math(False)  # names of a file are words, whatever they hold
         figure.savefig(file, format=kind)
 
 

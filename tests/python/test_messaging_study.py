@@ -8,6 +8,8 @@ from pathlib import Path
 import laneway as lw
 import pytest
 from conftest import Run
+from laneway.messaging_peers import read_peers
+from laneway.messaging_plot import COLORS, PEERS
 from laneway.programs.messaging_study import MODELS, UNOFFERED
 
 PEER = {
@@ -109,6 +111,38 @@ def test_the_command_writes_what_it_measured_and_what_stands_beside(laneway: Run
     assert "bandwidth, one to one" in drawn and "other library" in drawn and "all to all" not in drawn
 
 
+def test_every_model_has_a_color_of_its_own() -> None:
+    assert len(set(COLORS.values())) == len(MODELS) and set(COLORS) == set(MODELS)
+    assert not set(COLORS.values()) & set(PEERS)
+
+
+def test_names_of_libraries_are_shown_as_they_are(laneway: Run, tmp_path: Path) -> None:
+    (tmp_path / "work" / "peers.json").write_text(json.dumps({**PEER, "model": "[/red] $_{^"}) + "\n")
+    options = ["--models", "put", "--patterns", "ping-pong", "--bytes", 64, "--rounds", 3, "--width", "block"]
+    done = laneway("study", "messaging", "--devices", "cpu:2", *options, "--beside", "peers.json", "--plot", "m.svg")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1].endswith(" put  [/red] $_{^")
+    assert (tmp_path / "work" / "m.svg").is_file()
+
+
+def test_of_runs_of_the_same_the_last_counts(tmp_path: Path) -> None:
+    rows = [PEER, {**PEER, "bytes": 8}, {**PEER, "median_ns": 16000.0}]
+    (tmp_path / "peers.json").write_text("\n".join(map(json.dumps, rows)))
+    found = read_peers(tmp_path / "peers.json", "cpu:0-1")
+    assert [(run.bytes, run.half_trip_ns) for run in found] == [(64, 8000.0), (8, 10000.0)]
+
+
+@pytest.mark.parametrize("output", ["--json", "--plot"])
+def test_outputs_do_not_replace_what_stands_beside(laneway: Run, tmp_path: Path, output: str) -> None:
+    peers = tmp_path / "work" / "peers.json.svg"
+    peers.write_text(json.dumps(PEER))
+    (tmp_path / "work" / "link.svg").symlink_to(peers)
+    done = laneway("study", "messaging", "--devices", "cpu:2", "--beside", peers, output, "link.svg")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "link.svg: cannot be written: the command reads it" in done.stderr
+    assert json.loads(peers.read_text()) == PEER
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -119,6 +153,13 @@ def test_the_command_writes_what_it_measured_and_what_stands_beside(laneway: Run
         (json.dumps({**PEER, "devices": "cuda:0-1"}), "measured on cuda:0-1, not on cpu:0-1"),
         (json.dumps({**PEER, "seconds": 0}), "no measurement of messages"),
         (json.dumps({**PEER, "pattern": "ring"}), "no measurement of messages"),
+        (json.dumps({**PEER, "width": "grid"}), "no measurement of messages"),
+        (json.dumps({**PEER, "seconds": float("nan")}), "no measurement of messages"),
+        (json.dumps({**PEER, "bytes": float("inf")}), "no measurement: cannot convert float infinity"),
+        (json.dumps({**PEER, "seconds": 10**400}), "no measurement: int too large"),
+        ("[" * 100_000, "no measurement: maximum recursion depth"),
+        (json.dumps({**PEER, "model": "put"}), "'put' is no name of another library"),
+        (json.dumps({**PEER, "model": "a\nb"}), "is no name of another library"),
         (json.dumps({key: value for key, value in PEER.items() if key != "p99_ns"}), "no measurement: 'p99_ns'"),
     ],
 )

@@ -79,6 +79,8 @@ def test_command_line_is_described() -> None:
     assert done.returncode == 0, done.stderr
     assert "## laneway sssp\n" in done.stdout
     assert "## laneway generate kronecker\n" in done.stdout
+    for command in ("trace [OPTIONS] FILE... | replay FILE...", "trace replay [OPTIONS] FILE..."):
+        assert f"\nlaneway {command}\n" in done.stdout, "a command that has files or another command behind it"
     assert "laneway sssp data/USA-road-d.NY.gr.gz --source 1\n" in done.stdout
     assert "| 268435456 |" in done.stdout, "the default of --buffer-bytes is the library's"
 

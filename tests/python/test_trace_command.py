@@ -39,6 +39,8 @@ def test_one_trace_with_all_its_figures(laneway: Run, tmp_path: Path) -> None:
         "no unexpected messages yes 0 512",
         "no source wildcard not told",
         "posted receives 512 4.35",
+        "MPI_Barrier 96 0.00863",
+        "67,108,864 131,072 131,072 131,072 100 %",
     ):
         assert each in words
     (found,) = json.loads((tmp_path / "work" / "found.json").read_text())["traces"]
@@ -152,7 +154,7 @@ def test_outputs_replace_no_trace(laneway: Run, tmp_path: Path) -> None:
     (meta := tmp_path / "more" / "lone.meta").write_text("numprocs=1\nfileprefix=lone\n")
     for words in (
         [trace, "--json", tmp_path / "more" / ".." / trace.name],
-        [trace, "--replay", "--devices", "cpu:1", "--json", tmp_path / "link"],
+        ["replay", trace, "--devices", "cpu:1", "--json", tmp_path / "link"],
         [tmp_path, "--json", trace],
         [tmp_path / "more", "--json", rank],
         [anchor.parent, "--json", tmp_path / "other" / "0.evt"],
@@ -168,8 +170,8 @@ def test_outputs_replace_no_trace(laneway: Run, tmp_path: Path) -> None:
 
 def test_outputs_replace_those_of_before_beside_the_traces(laneway: Run, tmp_path: Path) -> None:
     (tmp_path / "run.tar.xz").write_bytes(EXAMPLE.read_bytes())
-    for words in ([], [], ["--replay", "--devices", "cpu:1"]):
-        done = laneway("trace", tmp_path, *words, "--json", tmp_path / "found.json")
+    for words in ([], [], ["replay", "--devices", "cpu:1"]):
+        done = laneway("trace", *words, tmp_path, "--json", tmp_path / "found.json")
         assert (done.returncode, done.stderr) == (0, "")
         assert ("replays" in json.loads((tmp_path / "found.json").read_text())) == bool(words)
 
@@ -190,6 +192,10 @@ def small_traces(folder: Path) -> Iterator[Path]:
         tf.irecv(2, 0, 1, 2),
         tf.send(3, 4, 0, 1),
         tf.waitall(5, 6, (2,), ((4, 0, 1),)),
+        tf.Dumpi(
+            "MPI_Alltoall", 7, 8, {"sendcount": 2, "sendtype": 9, "recvcount": 2, "recvtype": 9, "comm": tf.WORLD}
+        ),
+        tf.Dumpi("MPI_Alltoallw", 9, 9, {"commsize": 1, "comm": tf.WORLD, **dict.fromkeys(LISTS, (1,))}),
     ]
     folder.mkdir()
     yield tf.write_dumpi(folder / "small.bin", calls)
@@ -200,6 +206,7 @@ def small_traces(folder: Path) -> Iterator[Path]:
         *tf.inside("MPI_Irecv", 1, 2, (17, (1,))),
         *tf.inside("MPI_Send", 3, 4, (14, (0, 0, 7, 300))),
         *tf.inside("MPI_Wait", 5, 6, (19, (0, 0, 7, 300, 1))),
+        *tf.inside("MPI_Allreduce", 7, 8, (tf.COLLECTIVE_END, (11, 0, 0, 8, 8))),
     ]
     anchor = tf.write_otf2(folder / "run", [events], clocks=[((0, 5), (9, 6))])
     yield anchor
@@ -208,6 +215,7 @@ def small_traces(folder: Path) -> Iterator[Path]:
     yield folder / "run" / "traces" / "0.def"
 
 
+LISTS = ("sendcounts", "senddispls", "sendtypes", "recvcounts", "recvdispls", "recvtypes")
 TEXT = """version=1.0.0
 starttime=Thu Feb  3 16:05:56 2011
 MPI_Irecv entering at walltime 12.000000001, cputime 0.007712000 seconds in thread 0.

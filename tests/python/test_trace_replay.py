@@ -77,7 +77,7 @@ def test_statuses_that_say_otherwise_are_told(laneway: Run, tmp_path: Path) -> N
     tf.write_dumpi(tmp_path / "run-0001.bin", [tf.comm_rank(1), tf.comm_size(2), *receives, *ends])
     found = lw.replay_trace(tmp_path, devices="cpu:1")
     assert (found.matches, found.differing, found.as_recorded, found.otherwise) == (2, 0, 1, 1)
-    done = laneway("trace", tmp_path, "--replay", "--devices", "cpu:1")
+    done = laneway("trace", "replay", tmp_path, "--devices", "cpu:1")
     assert (done.returncode, "1 of 2" in done.stdout) == (0, True)
 
 
@@ -142,7 +142,7 @@ def test_a_model_that_differs_is_told(workspace: Workspace) -> None:
 
 
 def test_the_command(laneway: Run, tmp_path: Path) -> None:
-    done = laneway("trace", STENCIL, EXAMPLE, "--replay", "--devices", "cpu:2", "--json", "found.json")
+    done = laneway("trace", "replay", STENCIL, EXAMPLE, "--devices", "cpu:2", "--json", "found.json")
     assert (done.returncode, done.stderr) == (0, "")
     head, *lines = done.stdout.splitlines()
     assert head.split() == [
@@ -157,6 +157,7 @@ def test_the_command(laneway: Run, tmp_path: Path) -> None:
         "recorded",
         "depth",
         "time",
+        "matches/s",
     ]
     assert [line.split()[1:7] for line in lines] == [
         ["512", "512", "32", "0", "512", "0"],
@@ -165,20 +166,24 @@ def test_the_command(laneway: Run, tmp_path: Path) -> None:
     assert "512 of 512" in lines[0]
     replays = json.loads((tmp_path / "work" / "found.json").read_text())["replays"]
     assert [each["differing"] for each in replays] == [0, 0]
+    for each in replays:
+        assert each["matches_per_second"] == pytest.approx(each["matches"] / each["seconds"])
     assert (replays[0]["as_recorded"], replays[0]["otherwise"]) == (512, 0)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--devices", "cpu:2"), "--devices: only a --replay runs on devices"),
-        (("--replay", "--plot", "a.png"), "--plot: a replay has no picture"),
-        (("--replay", "--devices", "gpu"), "gpu"),
-        (("--replay", "--timeout", "0"), "timeout must be a positive number"),
+        ((EXAMPLE, "--devices", "cpu:2"), "No such option: --devices"),
+        (("replay", EXAMPLE, "--plot", "a.png"), "No such option: --plot"),
+        (("replay", EXAMPLE, "--devices", "gpu"), "gpu"),
+        (("replay", EXAMPLE, "--timeout", "0"), "timeout must be a positive number"),
+        (("replay",), "Missing argument 'FILE...'"),
+        (("./replay",), "replay: no such file or directory"),
     ],
 )
-def test_wrong_options(laneway: Run, options: tuple[str, ...], words: str) -> None:
-    done = laneway("trace", EXAMPLE, *options)
+def test_wrong_options(laneway: Run, options: tuple[str | Path, ...], words: str) -> None:
+    done = laneway("trace", *options)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert words in done.stderr

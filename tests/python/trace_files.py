@@ -117,8 +117,8 @@ class Otf2(NamedTuple):
     values: tuple[int, ...]
 
 
-REGIONS = ("MPI_Send", "MPI_Irecv", "MPI_Wait", "MPI_Recv", "MPI_Isend", "compute")
-ENTER, LEAVE = 12, 13
+REGIONS = ("MPI_Send", "MPI_Irecv", "MPI_Wait", "MPI_Recv", "MPI_Isend", "compute", "MPI_Allreduce", "MPI_Barrier")
+ENTER, LEAVE, COLLECTIVE_END = 12, 13, 23
 _LONE = (12, 13, 16, 17, 20, 21)
 
 
@@ -205,5 +205,8 @@ def _event(event: Otf2, regions: dict[int, int]) -> bytes:
     values = event.values
     if event.kind in (ENTER, LEAVE):
         values = (regions.get(values[0], values[0]),)
-    data = b"".join(packed(value) for value in values)
+    head = b""
+    if event.kind == COLLECTIVE_END:
+        head, values = bytes(values[:1]), values[1:]  # which operation it was, in a byte
+    data = head + b"".join(packed(value) for value in values)
     return stamp + (bytes([event.kind]) + data if event.kind in _LONE else _record(event.kind, data))

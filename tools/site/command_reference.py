@@ -56,16 +56,18 @@ def described(group: Any, name: str, level: int) -> list[str]:
     parts: list[str] = []
     for command_name, command in group.commands.items():
         called = f"{name} {command_name}"
-        if hasattr(command, "commands"):
-            parts += described(command, called, level)
-        else:
+        subcommands = hasattr(command, "commands")
+        if not subcommands or command.invoke_without_command:
             parts += [f"{'#' * level} {called}\n", *page_of(command, called)]
+        if subcommands:
+            parts += described(command, called, level)
     return parts
 
 
 def page_of(command: Any, called: str) -> list[str]:
     context = command.make_context(called, [], resilient_parsing=True)
-    usage = " ".join(command.collect_usage_pieces(context)).replace("{", "").replace("}", "").upper()
+    pieces = " ".join(command.collect_usage_pieces(context))
+    usage = re.sub(r"{.+?}|\[.+?\]", lambda name: name[0].strip("{}").upper(), pieces).replace("......", "...")
     records = [each.get_help_record(context) for each in command.params]
     parts = [f"{plain(command.help)}\n", f"```text\n{called} {usage}\n```\n"]
     parts += ["| argument or option | meaning | default |", "|---|---|---|", *map(row_of, filter(None, records)), ""]

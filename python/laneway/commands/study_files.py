@@ -28,13 +28,15 @@ def run_study(
     measure: Callable[[Progress], list[Run]],
     as_row: Callable[[Run], dict[str, object]],
     draw: Callable[[list[Run], str, Path, str], None],
+    is_input: Callable[[Path], bool] = lambda _: False,
 ) -> tuple[list[str], list[Run]]:
     """Measure, with the progress on the terminal, and write the files that are asked for; the names of the devices, and
-    what was found. `draw` is given the devices in words, the file, and the kind of picture."""
+    what was found. `draw` is given the devices in words, the file, and the kind of picture; `is_input` tells of a file
+    whether the command reads it."""
     names = _core.parse_devices(devices)
     if plot is not None:
         check_format(plot)
-    with side_files(json, plot) as (json_file, plot_file):
+    with side_files(json, plot, is_input=is_input) as (json_file, plot_file):
         with Phases() as phases:
             found = measure(phases.enter)
         if json_file is not None:

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Optional
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from laneway import _core
 from laneway.commands.program import BUFFERS, SEED, TIMEOUT
 from laneway.commands.study_files import NUMBERS, Progress, run_study
+from laneway.file_names import same_file
 from laneway.messaging_peers import name_apart, read_peers
 from laneway.messaging_plot import draw_messaging
 from laneway.plot import short_number
@@ -78,7 +80,10 @@ def messaging(
         )
         return own + name_apart([run for run in peers if run.pattern in patterns], width, groups)
 
-    names, found = run_study("messaging", devices, json, plot, measure, _as_row, draw_messaging)
+    def is_input(path: Path) -> bool:
+        return beside is not None and same_file(path, beside)
+
+    names, found = run_study("messaging", devices, json, plot, measure, _as_row, draw_messaging, is_input)
     show(_as_table(found), f"messages on {device_ranges(names)}: ping-pong half a trip, rate messages of 8 bytes")
 
 
@@ -89,7 +94,7 @@ def _as_table(found: list[MessagingRun]) -> Table:
     for column in ("pattern", "", ""):
         table.add_column(column, justify="right" if column == "" else "left")
     for model in models:
-        table.add_column(model, justify="right")
+        table.add_column(escape(model), justify="right")
     cells: dict[tuple[str, int], dict[str, MessagingRun]] = {}
     for run in found:
         along = run.groups if run.pattern == "rate" else run.bytes

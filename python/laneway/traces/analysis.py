@@ -11,6 +11,7 @@ from laneway.traces.calls import (
     ANY_SOURCE,
     ANY_TAG,
     BLOCKING,
+    COLLECTIVES,
     PROC_NULL,
     Cancellation,
     Completion,
@@ -21,13 +22,14 @@ from laneway.traces.calls import (
 )
 from laneway.traces.communicators import Communicators
 from laneway.traces.files import read_trace
-from laneway.traces.histogram import Histogram, SizeHistogram
+from laneway.traces.histogram import Histogram
 from laneway.traces.matching import Matcher
 from laneway.traces.queue_replay import QueueReplay
 from laneway.traces.relaxations import relaxations
-from laneway.traces.result import Messages, PeerTraffic, Tags, TraceAnalysis, Wildcards
-from laneway.traces.timeline import INTERVALS, Rate, RateRecorder, TimelineRecorder
+from laneway.traces.result import CallTotals, Messages, PeerTraffic, Tags, TraceAnalysis, Wildcards
+from laneway.traces.timeline import RateRecorder, TimelineRecorder
 from laneway.traces.trace import Trace
+from laneway.traces.volume import POINT_TO_POINT, Transfers, VolumeRecorder, volume_of
 
 
 def _new_matcher(_rank: int) -> Matcher:
@@ -57,10 +59,8 @@ class _Analysis:
         self._replay = QueueReplay(frozenset(trace.ranks), self._communicators, matcher)
         self._calls = CallRecorder()
         self._timeline = TimelineRecorder()
-        self._rate_histograms = [Histogram() for _ in INTERVALS]
-        self._rates = {rank: RateRecorder(self._rate_histograms) for rank in trace.ranks}
-        self._bytes, self._elements = SizeHistogram(), SizeHistogram()
-        self._datatypes: Counter[str] = Counter()
+        self._rates, self._collective_rates = RateRecorder(trace.ranks), RateRecorder(trace.ranks)
+        self._volume = VolumeRecorder()
         self._by_communicator: Counter[int] = Counter()
         self._peers: dict[int, set[Hashable]] = {rank: set() for rank in trace.ranks}
         self._used: set[Hashable] = set()
@@ -74,10 +74,12 @@ class _Analysis:
             self._timeline.start(time)
             if operations is call.first:
                 self._calls.add(call)
+                if call.name in COLLECTIVES:
+                    self._volume.collective(call)
+                    self._timeline.collective(time, call.size)
+                    self._collective_rates.happened(call.rank, time)
             for operation in operations:
                 self._operate(time, call.rank, operation)
-        for each in self._rates.values():
-            each.finish()
         return self._result()
 
     def _operate(self, time: int, rank: int, operation: Operation) -> None:
@@ -99,17 +101,14 @@ class _Analysis:
         self._seen["sends"] += 1
         self._seen["nonblocking sends"] += operation.request != BLOCKING
         if operation.dest != PROC_NULL:
-            self._bytes.add(operation.size)
-            self._elements.add(operation.elements)
-            if operation.datatype:
-                self._datatypes[operation.datatype] += 1
+            self._volume.message(operation)
             self._by_communicator[operation.communicator] += 1
             self._used.add(self._communicators.name(rank, operation.communicator))
             self._tags.add(operation.tag)
             self._peer(rank, operation.communicator, operation.dest)
             self._to_peer(rank, operation)
             self._timeline.sent(time, operation.size)
-            self._rates[rank].sent(time)
+            self._rates.happened(rank, time)
         self._replay.send(rank, operation)
 
     def _receive(self, rank: int, operation: Receive) -> None:
@@ -150,6 +149,7 @@ class _Analysis:
         for each in self._peers.values():
             peers.add(len(each))
         by_call = self._calls.by_call()
+        operations = self._volume.operations(_seconds_of_operations(by_call))
         wildcards = self._wildcards()
         queues = self._replay.queues()
         return TraceAnalysis(
@@ -161,8 +161,13 @@ class _Analysis:
             seconds=self._calls.seconds,
             by_call=by_call,
             shares=self._calls.shares(),
-            messages=self._messages(),
-            rates=tuple(Rate(ns, each.distribution()) for ns, each in zip(INTERVALS, self._rate_histograms)),
+            messages=self._messages(operations[POINT_TO_POINT]),
+            operations=operations,
+            volume=volume_of(
+                operations, self._calls.seconds, self._calls.rank_seconds, self._calls.communication_seconds
+            ),
+            rates=self._rates.rates(),
+            collective_rates=self._collective_rates.rates(),
             peers=peers.distribution(),
             tags=Tags(len(self._tags), min(self._tags, default=0), max(self._tags, default=0)),
             wildcards=wildcards,
@@ -172,19 +177,19 @@ class _Analysis:
             timeline=self._timeline.timeline(),
         )
 
-    def _messages(self) -> Messages:
+    def _messages(self, sent: Transfers) -> Messages:
         seen = self._seen
         names: Counter[str] = Counter()
         for number, count in self._by_communicator.items():
             names[self._trace.communicator_name(number)] += count
         return Messages(
-            count=self._bytes.count,
-            bytes=self._bytes.total,
-            unknown_bytes=self._bytes.unknown,
-            sizes=self._bytes.distribution(),
-            by_bytes=self._bytes.classes(),
-            by_elements=self._elements.classes(),
-            by_datatype=dict(self._datatypes.most_common()),
+            count=sent.count,
+            bytes=sent.bytes,
+            unknown_bytes=sent.unknown_bytes,
+            sizes=sent.byte_sizes,
+            by_bytes=sent.by_bytes,
+            by_elements=sent.by_elements,
+            by_datatype=sent.by_datatype,
             communicators=len(self._used),
             by_communicator=dict(names.most_common()),
             by_peer=tuple(
@@ -200,3 +205,12 @@ class _Analysis:
         if not self._trace.wildcards_recorded:
             return Wildcards(None, None, None, 0)
         return Wildcards(*(self._seen[each] for each in ("any source", "any tag", "both", "probes")))
+
+
+def _seconds_of_operations(by_call: dict[str, CallTotals]) -> dict[str, float]:
+    """By collective function, and of all calls that messages point to point take."""
+    found = {name: each.seconds for name, each in by_call.items() if each.kind == "collective"}
+    found[POINT_TO_POINT] = sum(
+        each.seconds for each in by_call.values() if each.kind not in ("collective", "administration")
+    )
+    return found

@@ -88,6 +88,16 @@ class CallRecorder:
             return 0.0
         return (max(each.end for each in self._all.values()) - min(each.begin for each in self._all.values())) / 1e9
 
+    @property
+    def rank_seconds(self) -> float:
+        """Of all ranks, from the first call of each to its last."""
+        return sum(each.length for each in self._all.values()) / 1e9
+
+    @property
+    def communication_seconds(self) -> float:
+        """Of all ranks, in calls that communicate."""
+        return sum(each.inside for each in self._communicating.values()) / 1e9
+
     def shares(self) -> TimeShares:
         """The shares of time, over all ranks."""
         inside = sum(each.inside for each in self._all.values())

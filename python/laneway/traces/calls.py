@@ -76,7 +76,8 @@ Operation = Union[Send, Receive, Completion, Cancellation, Probe, NewCommunicato
 
 class Call(NamedTuple):
     """One MPI call of one rank; times in nanoseconds. What happens as the call begins stands in `first`, what has
-    happened when it ends in `last`. `elements` and `size` (bytes) are what a collective operation sends."""
+    happened when it ends in `last`. `elements`, `size` (bytes) and `datatype` are of what the rank names to be sent
+    in a call of a collective function."""
 
     rank: int
     name: str
@@ -86,6 +87,7 @@ class Call(NamedTuple):
     last: tuple[Operation, ...]
     elements: int
     size: int
+    datatype: str = ""
 
 
 def functions_of(names: str) -> frozenset[str]:
@@ -99,6 +101,8 @@ COLLECTIVES = functions_of(
     "Ialltoallw Ibarrier Ibcast Iexscan Igather Igatherv Ireduce Ireduce_scatter Ireduce_scatter_block Iscan Iscatter "
     "Iscatterv"
 )
+SYNCHRONIZATIONS = functions_of("Barrier Ibarrier")
+"""Collective functions that send no data."""
 SENDS = functions_of("Send Bsend Ssend Rsend Isend Ibsend Issend Irsend Sendrecv Sendrecv_replace")
 RECEIVES = functions_of("Recv Irecv Mrecv Imrecv")
 COMPLETIONS = functions_of("Wait Waitall Waitany Waitsome Test Testall Testany Testsome Start Startall")

@@ -49,6 +49,11 @@ class TraceReplay:
     otherwise: int = 0
     """Receives that got another one."""
 
+    @property
+    def matches_per_second(self) -> float:
+        """In the time of the devices."""
+        return self.matches / self.seconds if self.seconds else 0.0
+
 
 def replay_trace(trace: Trace | str | PathLike[str], *, devices: str = "", timeout: float = 60.0) -> TraceReplay:
     """Match the messages and receives of a trace on devices, and compare with the sequential model.

@@ -37,6 +37,10 @@ _TYPE_CALLS = calls.functions_of(
 )
 
 
+_TO_EACH = calls.functions_of("Alltoall Scatter")
+"""Collective functions whose count is that of one receiver among all ranks."""
+
+
 class DumpiCalls:
     """Makes calls of the records of one rank, in their order."""
 
@@ -45,32 +49,48 @@ class DumpiCalls:
         self._groups: dict[int, tuple[int, tuple[int, ...] | None]] = {}
         self._persistent: dict[int, Send | Receive] = {}
         self._cancelled: set[int] = set()
+        self._ranks: dict[int, int] = {}  # of communicators, where the program asked
 
     def of(self, records: Iterable[Record]) -> Iterator[Call]:
         """The calls, one for each record."""
         for name, start, stop, fields in records:
-            elements = size = 0
+            elements, size, datatype = 0, 0, ""
             first = last = _NOTHING
             if fields:
                 handler = _HANDLERS.get(name)
                 if handler is not None:
                     first, last = handler(self, name, fields)
                 elif name in calls.COLLECTIVES:
-                    elements, size = self._volume(fields)
+                    elements, size, datatype = self._volume(name, fields)
                 elif name in _TYPE_CALLS:
                     self._types.made(name, fields)
-            yield Call(self._rank, name, start, max(start, stop), first, last, elements, size)
+            yield Call(self._rank, name, start, max(start, stop), first, last, elements, size, datatype)
 
-    def _volume(self, fields: _Fields) -> tuple[int, int]:
-        """Elements and bytes that a collective call of this rank sends, as far as its arguments tell."""
+    def _volume(self, name: str, fields: _Fields) -> tuple[int, int, str]:
+        """Elements, bytes and datatype that this rank names to be sent in a collective call."""
+        if "sendtypes" in fields:
+            return self._volume_of_types(fields["sendtypes"], fields["sendcounts"])
         kind = fields.get("sendtype", fields.get("datatype", fields.get("recvtype")))
+        if kind is None:
+            return 0, 0, ""
         count = fields["count"] if "count" in fields else fields.get("sendcount")
         if count is None:
             counts: tuple[int, ...] = fields["sendcounts"] if "sendcounts" in fields else fields.get("recvcounts") or ()
             count = sum(counts)
-        if kind is None:
-            return 0, 0
-        return count, self._types.size(kind, count)
+        elif name in _TO_EACH:
+            ranks = self._ranks.get(fields["comm"], UNKNOWN)
+            count = UNKNOWN if ranks < 0 else count * ranks
+        return count, self._types.size(kind, count), self._types.name(kind)
+
+    def _volume_of_types(self, kinds: tuple[int, ...], counts: tuple[int, ...]) -> tuple[int, int, str]:
+        sizes = [self._types.size(kind, count) for kind, count in zip(kinds, counts)]
+        names = {self._types.name(kind) for kind, count in zip(kinds, counts) if count}
+        size = UNKNOWN if min(sizes, default=0) < 0 else sum(sizes)
+        return sum(counts), size, names.pop() if len(names) == 1 else "several"
+
+    def _communicator_size(self, name: str, fields: _Fields) -> _Both:
+        self._ranks[fields["comm"]] = fields["size"]
+        return _NOTHING, _NOTHING
 
     def _send(self, name: str, fields: _Fields) -> _Both:
         return (self._sent(fields, fields["tag"], fields.get("request", BLOCKING)),), _NOTHING
@@ -201,6 +221,7 @@ _BY_METHOD: list[tuple[Any, str]] = [
     (DumpiCalls._free, "Request_free"),
     (DumpiCalls._cancel, "Cancel"),
     (DumpiCalls._probe, "Probe Iprobe"),
+    (DumpiCalls._communicator_size, "Comm_size"),
     (DumpiCalls._group, "Comm_group Group_incl"),
     (DumpiCalls._communicator, "Comm_dup Comm_create Comm_split Cart_create Graph_create Cart_sub"),
 ]

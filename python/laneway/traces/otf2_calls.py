@@ -9,6 +9,7 @@ from typing import Callable
 from laneway.errors import UsageError
 from laneway.traces.calls import (
     BLOCKING,
+    COLLECTIVES,
     UNKNOWN,
     Call,
     Cancellation,
@@ -46,7 +47,7 @@ class _Open:
         self.first: list[Operation] = []
         self.last: list[Operation] = []
         self.missing: set[int] = set()
-        self.size = 0
+        self.size = UNKNOWN  # of what a collective call sends
 
 
 class Otf2Calls:
@@ -88,7 +89,8 @@ class Otf2Calls:
         for request in call.missing:
             self._waiting.pop(request, None)
         first, last = tuple(call.first), tuple(call.last)
-        return Call(self._rank, call.name, call.start, call.stop, first, last, 0, call.size)
+        elements, size = (UNKNOWN, call.size) if call.name in COLLECTIVES else (0, 0)
+        return Call(self._rank, call.name, call.start, call.stop, first, last, elements, size)
 
     def _nanoseconds(self, ticks: int) -> int:
         corrected = ticks + self._location.correction(ticks) - self._archive.offset

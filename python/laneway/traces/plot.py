@@ -1,4 +1,4 @@
-"""Pictures of traces: one trace in four panels, or many side by side."""
+"""Pictures of traces: one trace in eight panels, or many side by side."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laneway.plot import FAINT, INK, OPEN, SERVED, short_number
+from laneway.traces import volume_plot
 from laneway.traces.result import TraceAnalysis
 from laneway.traces.tables import short_name
+from laneway.traces.volume_plot import frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,26 +25,41 @@ def draw_traces(found: list[TraceAnalysis], file: Path, kind: str) -> None:
     from matplotlib.figure import Figure
 
     with mpl.rc_context({"font.size": 10, "text.color": INK, "xtick.color": INK, "ytick.color": INK}):
-        figure = Figure(figsize=(12, 7.2), dpi=150, layout="constrained")
+        figure = Figure(figsize=(13, 14), dpi=150, layout="constrained")
         title = short_name(found[0].name) if len(found) == 1 else f"{len(found)} traces"
         figure.suptitle(title, x=0.012, ha="left", weight="bold", size=14, parse_math=False)
-        panels = figure.subplots(2, 2)
+        panels = list(figure.subplots(4, 2).flat)
         if len(found) == 1:
-            _sizes(panels[0][0], found[0])
-            _rates(panels[0][1], found)
-            _over_time(panels[1][0], found[0])
-            _queues_over_time(panels[1][1], found[0])
+            _of_one(panels, found[0])
         else:
-            shown = found[:_MOST_TRACES]
-            _times(panels[0][0], shown)
-            _rates(panels[0][1], shown)
-            _bars(panels[1][0], shown, "posted")
-            _bars(panels[1][1], [each for each in shown if each.queues.recorded], "unexpected")
+            _of_many(panels, found[:_MOST_TRACES])
         figure.savefig(file, format=kind)
 
 
+def _of_one(panels: list[Axes], found: TraceAnalysis) -> None:
+    _sizes(panels[0], found)
+    volume_plot.operation_sizes(panels[1], [found])
+    volume_plot.shares_by_operation(panels[2], found)
+    volume_plot.datatypes(panels[3], [found])
+    _over_time(panels[4], found)
+    volume_plot.volume_over_time(panels[5], found)
+    _rates(panels[6], [found])
+    _queues_over_time(panels[7], found)
+
+
+def _of_many(panels: list[Axes], found: list[TraceAnalysis]) -> None:
+    _times(panels[0], found)
+    volume_plot.volume_by_operation(panels[1], found)
+    volume_plot.operation_sizes(panels[2], found)
+    volume_plot.datatypes(panels[3], found)
+    _rates(panels[4], found)
+    volume_plot.volume_per_rank(panels[5], found)
+    _bars(panels[6], found, "posted")
+    _bars(panels[7], [each for each in found if each.queues.recorded], "unexpected")
+
+
 def _sizes(axes: Axes, found: TraceAnalysis) -> None:
-    _frame(axes, "Messages by size in bytes")
+    frame(axes, "Messages by size in bytes")
     classes = found.messages.by_bytes
     axes.bar(range(len(classes)), [each.count for each in classes], color=SERVED)
     axes.set_xticks(range(len(classes)), [f"{each.least:,}" for each in classes], rotation=35, ha="right")
@@ -50,25 +67,30 @@ def _sizes(axes: Axes, found: TraceAnalysis) -> None:
 
 
 def _rates(axes: Axes, found: list[TraceAnalysis]) -> None:
-    """Messages in intervals, as figure 4.5 of Klenk 2017 has them: from the median to the 99th percentile."""
-    _frame(axes, "Messages of a rank in an interval: median to 99 %")
-    for number, each in enumerate(each for each in found if each.messages.count):
-        micros = [rate.interval_ns / 1000 for rate in each.rates]
-        low = [max(rate.messages.median, 1) for rate in each.rates]
-        high = [max(rate.messages.p99, 1) for rate in each.rates]
-        color = SERVED if len(found) == 1 else f"C{number}"
-        axes.plot(micros, low, "o-", color=color, markersize=3, label=short_name(each.name))
+    """Messages in intervals, as figure 4.5 of Klenk 2017 has them: from the median to the 99th percentile; of a single
+    trace collective calls as well."""
+    what = "Calls" if len(found) == 1 else "Messages"
+    frame(axes, f"{what} of a rank in an interval: median to 99 %")
+    lines = [(each.rates, f"C{number}", short_name(each.name)) for number, each in enumerate(found)]
+    if len(found) == 1:
+        lines = [(found[0].rates, SERVED, "messages"), (found[0].collective_rates, OPEN, "collective calls")]
+    for rates, color, label in lines:
+        if not rates[0].counts.count:
+            continue
+        micros = [rate.interval_ns / 1000 for rate in rates]
+        low, high = [rate.counts.median for rate in rates], [rate.counts.p99 for rate in rates]
+        axes.plot(micros, low, "o-", color=color, markersize=3, label=label)
         axes.fill_between(micros, low, high, color=color, alpha=0.15, linewidth=0)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("interval in µs")
-    if 1 < len(found) <= 8:
+    if axes.get_lines() and len(found) <= 8:
         axes.legend(frameon=False, fontsize=8)
 
 
 def _over_time(axes: Axes, found: TraceAnalysis) -> None:
     timeline = found.timeline
-    _frame(axes, "Messages sent over time")
+    frame(axes, "Messages sent over time")
     axes.fill_between(_millis(found), timeline.messages, step="post", color=SERVED, alpha=0.3, linewidth=0)
     axes.step(_millis(found), timeline.messages, where="post", color=SERVED)
     axes.set_xlabel("time since the first call in ms")
@@ -77,7 +99,7 @@ def _over_time(axes: Axes, found: TraceAnalysis) -> None:
 
 def _queues_over_time(axes: Axes, found: TraceAnalysis) -> None:
     timeline = found.timeline
-    _frame(axes, "Longest queues over time")
+    frame(axes, "Longest queues over time")
     axes.step(_millis(found), timeline.posted, where="post", color=SERVED, label="posted receives")
     if found.queues.recorded:
         axes.step(_millis(found), timeline.unexpected, where="post", color=OPEN, label="unexpected messages")
@@ -87,7 +109,7 @@ def _queues_over_time(axes: Axes, found: TraceAnalysis) -> None:
 
 
 def _times(axes: Axes, found: list[TraceAnalysis]) -> None:
-    _frame(axes, "Time in MPI by kind of call, %")
+    frame(axes, "Time in MPI by kind of call, %")
     left = [0.0] * len(found)
     for number, kind in enumerate(_KINDS):
         parts = []
@@ -106,7 +128,7 @@ def _times(axes: Axes, found: list[TraceAnalysis]) -> None:
 def _bars(axes: Axes, found: list[TraceAnalysis], queue: str) -> None:
     """Length and search depth of a queue, as figure 4.7 of Klenk 2017 has them."""
     words = {"posted": "Posted receives", "unexpected": "Unexpected messages"}[queue]
-    _frame(axes, f"{words}: length and search depth, 99 %")
+    frame(axes, f"{words}: length and search depth, 99 %")
     places = range(len(found))
     figures = [getattr(each.queues, queue) for each in found]
     axes.bar(
@@ -119,10 +141,3 @@ def _bars(axes: Axes, found: list[TraceAnalysis], queue: str) -> None:
 
 def _millis(found: TraceAnalysis) -> list[float]:
     return [place * found.timeline.bin_ns / 1e6 for place in range(len(found.timeline.messages))]
-
-
-def _frame(axes: Axes, title: str) -> None:
-    axes.set_title(title, loc="left", weight="bold", size=11)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, alpha=0.25)
-    axes.set_axisbelow(True)

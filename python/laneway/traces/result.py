@@ -9,6 +9,7 @@ from laneway.traces.histogram import Distribution, SizeClass
 from laneway.traces.queue_replay import Queues
 from laneway.traces.relaxations import Relaxation
 from laneway.traces.timeline import Rate, Timeline
+from laneway.traces.volume import Transfers, Volume
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,9 @@ class Tags:
 
 @dataclass(frozen=True)
 class TraceAnalysis:
-    """The figures of one trace. `peers` are the ranks that a rank sends to or receives from, a number for each rank;
-    `in_flight` the requests of a rank that have not ended, as one more begins."""
+    """The figures of one trace. `operations` has `point-to-point` and the collective functions by name; `peers` are the
+    ranks that a rank sends to or receives from, a number for each rank; `in_flight` the requests of a rank that have
+    not ended, as one more begins."""
 
     name: str
     format: str
@@ -99,7 +101,10 @@ class TraceAnalysis:
     by_call: dict[str, CallTotals]
     shares: TimeShares
     messages: Messages
+    operations: dict[str, Transfers]
+    volume: Volume
     rates: tuple[Rate, ...]
+    collective_rates: tuple[Rate, ...]
     peers: Distribution
     tags: Tags
     wildcards: Wildcards
@@ -117,4 +122,5 @@ class TraceAnalysis:
         """All figures, for JSON."""
         found = asdict(self)
         found["unexpected_share"] = self.unexpected_share
+        found["timeline"]["bytes_per_second"] = list(self.timeline.bytes_per_second)
         return found

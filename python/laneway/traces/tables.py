@@ -8,10 +8,13 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
+from laneway.plot import short_number
+from laneway.traces import volume_tables
 from laneway.traces.device_replay import TraceReplay
 from laneway.traces.histogram import Distribution, SizeClass
 from laneway.traces.relaxations import Relaxation
 from laneway.traces.result import PeerTraffic, TraceAnalysis
+from laneway.traces.timeline import Rate
 
 NOT_TOLD = "-"
 _BAR = 40
@@ -40,7 +43,7 @@ def replays(found: Iterable[tuple[str, TraceReplay]]) -> Table:
     table.add_column("trace")
     for column in (
         *("messages", "receives", "queues", "inferred", "matches", "differing", "as recorded"),
-        *("depth", "time"),
+        *("depth", "time", "matches/s"),
     ):
         table.add_column(column, justify="right")
     for name, each in found:
@@ -52,6 +55,7 @@ def replays(found: Iterable[tuple[str, TraceReplay]]) -> Table:
             f"{each.as_recorded:,} of {compared:,}" if compared else NOT_TOLD,
             f"{each.mean_depth:.2f}",
             f"{1e3 * each.seconds:.2f} ms",
+            short_number(each.matches_per_second),
         )
     return table
 
@@ -87,10 +91,18 @@ def one(found: TraceAnalysis) -> Iterator[tuple[str, Table]]:
     """All figures of one trace: titles and tables."""
     yield short_name(found.name), _overview(found)
     yield "calls", _calls(found)
+    if any(each.count for each in found.operations.values()):
+        yield "what each operation sends", volume_tables.operations(found.operations)
+    if any(each.by_datatype for each in found.operations.values()):
+        yield "datatypes of messages and of collective calls", volume_tables.datatypes(found.operations)
     if found.messages.count:
         yield "messages by size in bytes", _sizes(found.messages.by_bytes)
         yield "messages by peer, most first", _peers(found.messages.by_peer)
-        yield "messages of a rank in intervals", _rates(found)
+        yield "messages of a rank in intervals", _rates(found.rates)
+    if found.collective_rates[0].counts.count:
+        yield "collective calls of a rank in intervals", _rates(found.collective_rates)
+    if found.volume.bytes:
+        yield "volume over time", volume_tables.over_time(found.timeline)
     if found.messages.receives:
         yield "queues of a rank", _queues(found)
         yield "what a matching engine may drop", _relaxations(found.relaxations)
@@ -107,6 +119,7 @@ def _overview(found: TraceAnalysis) -> Table:
         ("communication", f"{_percent(shares.communication)} of the time from the first such call to the last"),
         ("messages", f"{messages.count:,} sent, {messages.bytes:,} bytes{unknown}"),
         ("receives", f"{messages.receives:,}"),
+        ("volume", _volume(found)),
         (
             "nonblocking",
             f"{_percent(messages.nonblocking_sends)} of sends, {_percent(messages.nonblocking_receives)} of receives",
@@ -114,7 +127,6 @@ def _overview(found: TraceAnalysis) -> Table:
         ("peers", f"mean {found.peers.mean:.1f}, most {found.peers.maximum:,}"),
         ("tags", f"{found.tags.different:,} different, {found.tags.least:,} to {found.tags.greatest:,}"),
         ("communicators", f"{messages.communicators:,}: {_counts(messages.by_communicator)}" if messages.count else ""),
-        ("datatypes", _counts(messages.by_datatype)),
         ("wildcards", _wildcards(found)),
         ("arrivals", f"{queues.recorded:,} recorded, {queues.inferred:,} inferred from ends of receives"),
         ("unexpected", _percent(found.unexpected_share)),
@@ -124,6 +136,12 @@ def _overview(found: TraceAnalysis) -> Table:
     for name, value in rows:
         table.add_row(name, escape(value or NOT_TOLD))
     return table
+
+
+def _volume(found: TraceAnalysis) -> str:
+    volume = found.volume
+    each = [f"{short_number(rate.bytes)}B/s" for rate in (volume.of_run, volume.of_rank, volume.of_communication)]
+    return f"{volume.bytes:,} bytes with collectives; {each[0]} in all, {each[1]} a rank, {each[2]} as it communicates"
 
 
 def _counts(counts: dict[str, int]) -> str:
@@ -176,12 +194,12 @@ def _peers(pairs: tuple[PeerTraffic, ...]) -> Table:
     return table
 
 
-def _rates(found: TraceAnalysis) -> Table:
+def _rates(rates: tuple[Rate, ...]) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in ("interval", "mean", "median", "99 %", "most", "median a second"):
         table.add_column(column, justify="right")
-    for rate in found.rates:
-        each = rate.messages
+    for rate in rates:
+        each = rate.counts
         interval = f"{rate.interval_ns // 1000:,} µs"
         figures = (f"{each.mean:.1f}", f"{each.median:,}", f"{each.p99:,}", f"{each.maximum:,}")
         table.add_row(interval, *figures, f"{rate.median_per_second:,.0f}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from laneway.traces.histogram import Distribution, Histogram
@@ -13,13 +14,20 @@ INTERVALS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 
 @dataclass(frozen=True)
 class Timeline:
-    """What happened in each piece of `bin_ns` nanoseconds: messages and bytes sent, and the longest queues."""
+    """What happened in each piece of `bin_ns` nanoseconds: messages sent and their bytes, bytes that collectives sent,
+    and the longest queues."""
 
     bin_ns: int
     messages: tuple[int, ...]
     bytes: tuple[int, ...]
+    collective_bytes: tuple[int, ...]
     posted: tuple[int, ...]
     unexpected: tuple[int, ...]
+
+    @property
+    def bytes_per_second(self) -> tuple[float, ...]:
+        """Of messages and collectives, in each piece."""
+        return tuple((a + b) * 1e9 / self.bin_ns for a, b in zip(self.bytes, self.collective_bytes))
 
 
 class TimelineRecorder:
@@ -46,7 +54,7 @@ class TimelineRecorder:
             self._width *= 2
             at //= 2
         while len(self._bins) <= at:
-            self._bins.append([0, 0, 0, 0])
+            self._bins.append([0] * 5)
         self._begin, self._current = start + at * self._width, self._bins[at]
         self._end = self._begin + self._width
         return self._current
@@ -57,61 +65,69 @@ class TimelineRecorder:
         found[0] += 1
         found[1] += max(size, 0)
 
+    def collective(self, time: int, size: int) -> None:
+        """A rank sent so much in a collective call."""
+        self._bin(time)[2] += max(size, 0)
+
     def queues(self, time: int, posted: int, unexpected: int) -> None:
         """The queues of some rank are so long."""
         found = self._bin(time)
-        if posted > found[2]:
-            found[2] = posted
-        if unexpected > found[3]:
-            found[3] = unexpected
+        if posted > found[3]:
+            found[3] = posted
+        if unexpected > found[4]:
+            found[4] = unexpected
 
     def timeline(self) -> Timeline:
         """All bins so far."""
-        columns = list(zip(*self._bins)) or [(), (), (), ()]
+        columns = list(zip(*self._bins)) or [()] * 5
         return Timeline(self._width, *(tuple(each) for each in columns))
 
 
 def _joined(bins: list[list[int]]) -> list[int]:
     if len(bins) == 1:
         return bins[0]
-    (m, b, p, u), (n, c, q, v) = bins
-    return [m + n, b + c, max(p, q), max(u, v)]
+    (m, b, s, p, u), (n, c, t, q, v) = bins
+    return [m + n, b + c, s + t, max(p, q), max(u, v)]
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Messages that a rank sends in an interval of `interval_ns` nanoseconds in which it sends any."""
+    """Messages that a rank sends, or collective calls that it makes, in an interval of `interval_ns` nanoseconds in
+    which there are any."""
 
     interval_ns: int
-    messages: Distribution
+    counts: Distribution
 
     @property
     def median_per_second(self) -> float:
         """The median as a rate."""
-        return self.messages.median * 1e9 / self.interval_ns
+        return self.counts.median * 1e9 / self.interval_ns
 
 
 class RateRecorder:
-    """Counts the messages of one rank in intervals of several lengths. Histograms are shared by all ranks."""
+    """Counts what each rank does in intervals of several lengths."""
 
-    def __init__(self, histograms: list[Histogram]) -> None:
-        self._histograms = histograms
-        self._open = [(-1, 0)] * len(INTERVALS)
+    def __init__(self, ranks: Iterable[int]) -> None:
+        self._histograms = [Histogram() for _ in INTERVALS]
+        self._open = {rank: [(-1, 0)] * len(INTERVALS) for rank in ranks}
 
-    def sent(self, time: int) -> None:
-        """A message left; times do not go back."""
+    def happened(self, rank: int, time: int) -> None:
+        """At this rank; its times do not go back."""
+        current = self._open[rank]
         for i, interval in enumerate(INTERVALS):
-            window, count = self._open[i]
+            window, count = current[i]
             now = time // interval
             if now == window:
-                self._open[i] = (window, count + 1)
+                current[i] = (window, count + 1)
             else:
                 if count:
                     self._histograms[i].add(count)
-                self._open[i] = (now, 1)
+                current[i] = (now, 1)
 
-    def finish(self) -> None:
-        """Count the last intervals too."""
-        for i, (_, count) in enumerate(self._open):
-            if count:
-                self._histograms[i].add(count)
+    def rates(self) -> tuple[Rate, ...]:
+        """Of all intervals; nothing may happen afterwards."""
+        for current in self._open.values():
+            for histogram, (_, count) in zip(self._histograms, current):
+                if count:
+                    histogram.add(count)
+        return tuple(Rate(ns, each.distribution()) for ns, each in zip(INTERVALS, self._histograms))
