@@ -152,11 +152,12 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
         options job;
         job.devices = devices;
         job.timeout_seconds = args.real("timeout");
+        job.server_share = args.real("server-share");
         apps::workspace workspace(job, ~std::uint64_t{0});
         apps::resident_graph resident(workspace, graph);
         std::vector<double> seconds;
         outcome last;
-        for (std::uint64_t i = 0; i < args.number("runs") + 1; ++i) {
+        for (std::uint64_t i = 0; i < args.number("runs", 1, 1u << 20) + 1; ++i) {
             last = known->second(resident, job, args.number("source"));
             if (i > 0) seconds.push_back(last.report.run_seconds);  // the first one puts the graph there
         }
@@ -200,6 +201,7 @@ int main(int argc, char** argv) {
              {"arcs", "65536"},
              {"source", "0"},
              {"runs", "3"},
+             {"server-share", "0"},
              {"timeout", "60"},
              {"json", ""}});
         bench::json_lines json(args.text("json"));

@@ -1,6 +1,8 @@
 #include "push_ranks.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -37,7 +39,7 @@ struct pushed_part {
         : rows(arcs.vertices()), costs(), offsets(owner, arcs.offsets.size()), heads(owner, arcs.arcs()),
           weights(owner, weighted ? arcs.arcs() : 0), outgoing(owner, weighted ? rows : 0),
           owners(owner, mirrored.mirrors.size()), words(owner, rows + mirrored.mirrors.size()), ranks(owner, rows),
-          first(owner, rows) {
+          first(owner, words.size()) {
         offsets.copy_in(arcs.offsets);
         heads.copy_in(mirrored.sources);
         owners.copy_in(owners_of(mirrored.mirrors, starts));
@@ -79,9 +81,30 @@ struct pushed_part {
         return owners;
     }
 
-    [[nodiscard]] pushed_rows ref() {
-        return {offsets.data(), heads.data(), weights.data(), outgoing.data(),
-                owners.data(),  words.data(), ranks.data(),   rows};
+    [[nodiscard]] pushed_rows ref(std::uint64_t later) {
+        return {offsets.data(), heads.data(), weights.data(), outgoing.data(), owners.data(), words.data(),
+                ranks.data(),   rows,         later};
+    }
+
+    /// Words that may keep so much for each arc are to start with these residuals, and hold none yet; returns the first
+    /// priority that a row has.
+    std::uint64_t start_with(const std::vector<std::uint64_t>& residuals, double row_keeps, double mirror_keeps) {
+        std::uint64_t sooner = push_priority(0, 0);
+        std::vector<push_word> empty(costs.size());
+        for (std::size_t word = 0; word < empty.size(); ++word) {
+            const double each = word < rows ? row_keeps : mirror_keeps;
+            empty[word].limit = to_rank(std::min(each * costs[word], 1.0));
+            if (word < rows) sooner = std::min(sooner, push_priority(residuals[word], empty[word].limit));
+        }
+        words.copy_in(empty);
+        first.copy_in(residuals);
+        return sooner;
+    }
+    [[nodiscard]] std::vector<std::uint64_t> residuals() const {
+        const std::vector<push_word> held = words.copy_out();
+        std::vector<std::uint64_t> made(held.size());
+        std::transform(held.begin(), held.end(), made.begin(), [](const push_word& word) { return word.residual; });
+        return made;
     }
 
     static constexpr std::uint64_t max_arcs = 0xfffffffe;
@@ -95,7 +118,7 @@ struct pushed_part {
     buffer<mirror_target> owners;
     buffer<push_word> words;
     buffer<std::uint64_t> ranks;
-    buffer<std::uint64_t> first;  ///< residual of each row
+    buffer<std::uint64_t> first;  ///< residual that each word starts with
 };
 
 template <bool Weighted, class Vertex>
@@ -111,7 +134,9 @@ public:
                               parts_.emplace_back(runtime.machine().device(pe), arcs, words, starts, Weighted);
                               const pushed_part& part = parts_.back();
                               most_words_ = std::max(most_words_, part.costs.size());
-                              costs_ = std::accumulate(part.costs.begin(), part.costs.end(), costs_);
+                              const auto mirrors = part.costs.begin() + static_cast<std::ptrdiff_t>(part.rows);
+                              row_costs_ = std::accumulate(part.costs.begin(), mirrors, row_costs_);
+                              mirror_costs_ = std::accumulate(mirrors, part.costs.end(), mirror_costs_);
                               mirrors_.push_back(std::move(words.mirrors));
                           });
         find_dangling(g);
@@ -124,12 +149,12 @@ public:
         const auto starts = parts_of_rank(options.personalization, vertices_);
         const bool apart = !dangling_.empty() && !options.dangling.empty();
         const bool leaks = !dangling_.empty();
-        const double epsilon = epsilon_of(options, leaks);
+        const double bound = bound_of(options, leaks);
         pagerank_result result;
-        pushed_ranks all = push(options, starts, epsilon, result);
+        pushed_ranks all = push(options, starts, bound, result);
         if (apart) {
             const auto to = parts_of_rank(options.dangling, vertices_);
-            const pushed_ranks of_dangling = push(options, to, epsilon, result);
+            const pushed_ranks of_dangling = push(options, to, bound, result);
             const double each = options.alpha / (1 - options.alpha);
             const double held = dangling_rank(all) / (1 - each * dangling_rank(of_dangling));
             for (std::uint64_t v = 0; v < vertices_; ++v) all.rank[v] += each * held * of_dangling.rank[v];
@@ -158,12 +183,11 @@ private:
         }
     }
 
-    /// What a word may keep for each arc, so that all words together keep less than the tolerance of the sum of ranks.
-    /// That is 1 but for what is kept; 1 - alpha of it at least where walks end at dangling vertices.
-    [[nodiscard]] double epsilon_of(const pagerank_options& options, bool leaks) const {
+    /// What all words may keep together, to be less than the tolerance of the sum of ranks. That is 1 but for what is
+    /// kept; 1 - alpha of it at least where walks end at dangling vertices.
+    [[nodiscard]] double bound_of(const pagerank_options& options, bool leaks) const {
         const double tolerance = options.tol * static_cast<double>(vertices_);
-        const double all = tolerance / (1 + tolerance * options.alpha / (1 - options.alpha));
-        return (leaks ? 1 - options.alpha : 1) * all / static_cast<double>(costs_);
+        return (leaks ? 1 - options.alpha : 1) * tolerance / (1 + tolerance * options.alpha / (1 - options.alpha));
     }
 
     [[nodiscard]] double dangling_rank(const pushed_ranks& ranks) const {
@@ -172,20 +196,74 @@ private:
         return sum;
     }
 
-    /// Follows walks that start as `starts` says until no word holds more than its limit.
-    pushed_ranks push(const pagerank_options& options, const std::vector<std::uint64_t>& starts, double epsilon,
+    /// Follows walks that start as `starts` says until all words keep less than the tolerance of the sum of ranks.
+    /// Words that may keep a share of the bound each keep much less together, so they may keep more first, and less
+    /// where that was too much.
+    pushed_ranks push(const pagerank_options& options, const std::vector<std::uint64_t>& starts, double bound,
                       pagerank_result& result) {
-        const std::uint64_t alpha = to_rank(options.alpha);
+        const double tolerance = options.tol * static_cast<double>(vertices_);
+        std::vector<std::vector<std::uint64_t>> residuals = first_residuals_of(starts, to_rank(options.alpha));
+        for (pushed_part& part : parts_) part.ranks.fill_bytes(0);
+        for (double times = max_times;;) {
+            run_with(options, kept_by(times * bound), residuals, result);
+            std::uint64_t left = 0, handed_on = 0;
+            for (std::size_t p = 0; p < parts_.size(); ++p) {
+                residuals[p] = parts_[p].residuals();
+                left = std::accumulate(residuals[p].begin(), residuals[p].end(), left);
+                const auto ranks = parts_[p].ranks.copy_out();
+                handed_on = std::accumulate(ranks.begin(), ranks.end(), handed_on);
+            }
+            const double excess = to_double(left) / (tolerance * to_double(left + handed_on));
+            if (times <= 1 || excess < 1) return {ranks_with(residuals), to_double(left)};
+            times = std::max(1.0, times / std::max(1.25, std::pow(excess, 0.85)));  // what is left falls faster
+        }
+    }
+
+    /// What a word may keep for each arc.
+    struct kept_residuals {
+        double row;
+        double mirror;
+    };
+    [[nodiscard]] kept_residuals kept_by(double all) const {
+        const double share = mirror_costs_ == 0 ? 0 : mirror_share;
+        return {(1 - share) * all / static_cast<double>(row_costs_),
+                share == 0 ? 0 : share * all / static_cast<double>(mirror_costs_)};
+    }
+
+    [[nodiscard]] std::vector<std::vector<std::uint64_t>> first_residuals_of(const std::vector<std::uint64_t>& starts,
+                                                                             std::uint64_t alpha) const {
+        std::vector<std::uint64_t> first(starts.size());
+        std::transform(starts.begin(), starts.end(), first.begin(),
+                       [&](std::uint64_t part) { return multiply_ranks(whole_rank - alpha, part); });
+        first = division_->by_place(std::move(first));
+        std::vector<std::vector<std::uint64_t>> residuals;
+        for (std::size_t p = 0; p < parts_.size(); ++p) {
+            const std::uint64_t* const own = first.data() + division_->starts()[p];
+            residuals.emplace_back(own, own + parts_[p].rows);
+            residuals.back().resize(parts_[p].costs.size());
+        }
+        return residuals;
+    }
+
+    /// Pushes until no word holds more than it may keep.
+    void run_with(const pagerank_options& options, const kept_residuals& kept,
+                  const std::vector<std::vector<std::uint64_t>>& residuals, pagerank_result& result) {
+        claims_.clear();
+        const std::uint64_t later =
+            mirror_costs_ == 0 ? 0 : static_cast<std::uint64_t>(std::max(0.0, 4 * std::log2(kept.row / kept.mirror)));
+        std::uint64_t sooner = push_priority(0, 0);
+        std::vector<push_application<Weighted>> applications;
+        for (std::size_t p = 0; p < parts_.size(); ++p) {
+            pushed_part& part = parts_[p];
+            sooner = std::min(sooner, part.start_with(residuals[p], kept.row, kept.mirror));
+            applications.push_back({part.ref(later), to_rank(options.alpha)});
+            first_.copy_in(static_cast<int>(p), {{applications[p], part.first.data(), part.costs.size()}});
+        }
         item_worklist_options list_options;
-        list_options.policy = {begin(starts, whole_rank - alpha, epsilon) + 1, priority_step, low_water};
+        list_options.policy = {sooner + 1, priority_step, low_water};
         // Each word has one item at most, which waits near or far, besides pieces that are near.
         list_options.items = std::clamp<std::uint64_t>(most_words_, 1024, channel_queue_ref::max_width);
         list_options.reserve_items = 1024;
-        std::vector<push_application<Weighted>> applications;
-        for (std::size_t p = 0; p < parts_.size(); ++p) {
-            applications.push_back({parts_[p].ref(), alpha});
-            first_.copy_in(static_cast<int>(p), {{applications[p], parts_[p].first.data()}});
-        }
         item_worklist<push_application<Weighted>> list(runtime_.machine(), applications, list_options);
         const run_report report = runtime_.run(begin_pushes<Weighted>{first_.ref(), claims_.ref()[0]}, list);
         if (result.report.devices.empty()) {
@@ -195,54 +273,28 @@ private:
         }
         result.sent += list.work().sent;
         result.pushes += list.work().done - list.work().sent;
-        return collect();
-    }
-
-    /// All words as they are before a run; returns the first priority that one has.
-    std::uint64_t begin(const std::vector<std::uint64_t>& starts, std::uint64_t rest, double epsilon) {
-        claims_.clear();
-        std::vector<std::uint64_t> first(starts.size());
-        std::transform(starts.begin(), starts.end(), first.begin(),
-                       [&](std::uint64_t part) { return multiply_ranks(rest, part); });
-        first = division_->by_place(std::move(first));
-        std::uint64_t sooner = push_priority(0, 0);
-        for (std::size_t p = 0; p < parts_.size(); ++p) {
-            pushed_part& part = parts_[p];
-            const std::uint64_t* const own = first.data() + division_->starts()[p];
-            std::vector<push_word> words(part.costs.size());
-            for (std::size_t word = 0; word < words.size(); ++word) {
-                words[word].limit = to_rank(std::min(epsilon * part.costs[word], 1.0));
-                if (word < part.rows) sooner = std::min(sooner, push_priority(own[word], words[word].limit));
-            }
-            part.words.copy_in(words);
-            part.ranks.fill_bytes(0);
-            part.first.copy_in(own, part.rows);
-        }
-        return sooner;
     }
 
     /// What is left goes to the ranks: as good as one more round, in which nothing is handed on.
-    [[nodiscard]] pushed_ranks collect() const {
-        std::vector<std::uint64_t> ranks, kept(vertices_);
-        std::uint64_t left = 0;
-        for (std::size_t p = 0; p < parts_.size(); ++p) {
-            const std::uint64_t first = division_->starts()[p];
-            const auto handed_on = parts_[p].ranks.copy_out();
+    [[nodiscard]] std::vector<double> ranks_with(const std::vector<std::vector<std::uint64_t>>& residuals) const {
+        std::vector<std::uint64_t> ranks;
+        for (const pushed_part& part : parts_) {
+            const auto handed_on = part.ranks.copy_out();
             ranks.insert(ranks.end(), handed_on.begin(), handed_on.end());
-            const auto words = parts_[p].words.copy_out();
-            for (std::size_t word = 0; word < words.size(); ++word) {
-                const std::uint64_t row = word < parts_[p].rows ? first + word : mirrors_[p][word - parts_[p].rows];
-                kept[row] += words[word].residual;
-                left += words[word].residual;
+        }
+        for (std::size_t p = 0; p < parts_.size(); ++p) {
+            const std::uint64_t first = division_->starts()[p], rows = parts_[p].rows;
+            for (std::size_t word = 0; word < residuals[p].size(); ++word) {
+                ranks[word < rows ? first + word : mirrors_[p][word - rows]] += residuals[p][word];
             }
         }
-        pushed_ranks all{std::vector<double>(vertices_), to_double(left)};
-        for (std::uint64_t place = 0; place < vertices_; ++place)
-            all.rank[place] = to_double(ranks[place] + kept[place]);
-        all.rank = division_->by_vertex(std::move(all.rank));
-        return all;
+        std::vector<double> all(vertices_);
+        std::transform(ranks.begin(), ranks.end(), all.begin(), [](std::uint64_t rank) { return to_double(rank); });
+        return division_->by_vertex(std::move(all));
     }
 
+    static constexpr double max_times = 16;       ///< the bound: what words may keep first, in all
+    static constexpr double mirror_share = 0.05;  ///< of it, for mirrors
     static constexpr std::uint64_t priority_step = 1;
     static constexpr std::uint64_t low_water = 1;
 
@@ -252,7 +304,8 @@ private:
     std::vector<pushed_part> parts_;
     std::vector<std::vector<Vertex>> mirrors_;  ///< of each PE, by place
     std::vector<std::uint64_t> dangling_;       ///< vertices that hand their rank to none
-    std::uint64_t costs_ = 0;                   ///< of all PEs' words
+    std::uint64_t row_costs_ = 0;               ///< of all PEs
+    std::uint64_t mirror_costs_ = 0;            ///< the same
     std::uint64_t most_words_ = 0;              ///< of a PE
     symmetric_array<first_residuals<Weighted>> first_;
     symmetric_array<std::uint64_t> claims_;

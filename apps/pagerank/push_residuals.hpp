@@ -26,6 +26,7 @@ struct pushed_rows {
     push_word* words = nullptr;
     std::uint64_t* ranks = nullptr;  ///< one a row: rank that has been handed on
     std::uint64_t rows = 0;
+    std::uint64_t later = 0;  ///< of mirrors: what their priorities come behind those of rows with the same limit
 };
 
 /// "This word holds more than its limit." Who takes it notes in `share` what it has found there: for each arc of a row,
@@ -99,7 +100,8 @@ struct push_application {
     template <class Ctx>
     LANEWAY_FN std::uint64_t priority(Ctx& ctx, const item& one) const {
         const push_word& at = of.words[one.word];
-        return push_priority(ctx.load(&at.residual, order::relaxed, scope::device), at.limit);
+        const std::uint64_t beside = push_priority(ctx.load(&at.residual, order::relaxed, scope::device), at.limit);
+        return one.word < of.rows ? beside : beside + of.later;
     }
 
     template <class Ctx>
@@ -145,25 +147,30 @@ private:
     }
 };
 
-/// What a PE's rows start with.
+/// What a PE's words start with.
 template <bool Weighted>
 struct first_residuals {
     push_application<Weighted> application;
-    const std::uint64_t* of = nullptr;  ///< one a row; PE memory
+    const std::uint64_t* of = nullptr;  ///< one a word; PE memory
+    std::uint64_t words = 0;
 };
 
-/// The body of the run: gives each row its first residual.
+/// The body of a run: gives each word its first residual.
 template <bool Weighted>
 struct begin_pushes {
+    /// Most of the work is an atomic for each arc. Messages are one for each push of a mirror, and so is what they ask
+    /// for.
+    static constexpr double server_share = 0.08;
+
     symmetric_ref<first_residuals<Weighted>> first;  ///< one element
     symmetric_ptr<std::uint64_t> claims;             ///< starts at 0
 
     template <class Ctx, class List>
     LANEWAY_FN void operator()(Ctx& ctx, List& list) const {
         const first_residuals<Weighted>& mine = *first.local(ctx);
-        dynamic_for(ctx, claims, mine.application.of.rows, 1, [&](std::uint64_t row) {
-            if (!mine.application.add(ctx, row, mine.of[row])) return;
-            (void)list.push(ctx, push_item{0, static_cast<std::uint32_t>(row)});  // a failure ends the run
+        dynamic_for(ctx, claims, mine.words, 1, [&](std::uint64_t word) {
+            if (!mine.application.add(ctx, word, mine.of[word])) return;
+            (void)list.push(ctx, push_item{0, static_cast<std::uint32_t>(word)});  // a failure ends the run
         });
     }
 };

@@ -129,6 +129,16 @@ TEST_P(push_ranks_test, CoarseTolerancesAreMet) {
     }
 }
 
+TEST_P(push_ranks_test, TheToleranceIsMadeUseOf) {
+    const auto g = random_graph(7, is_checked(GetParam()) ? 60 : 400);
+    apps::pagerank_options o = job();
+    o.tol = 1e-2 / static_cast<double>(g.vertices());
+    const auto result = apps::pagerank(g, o);
+    EXPECT_TRUE(result.converged);
+    EXPECT_LT(result.residual, 1e-2);
+    EXPECT_GT(result.residual, 2.5e-3) << "pushes went on though enough had been handed on";
+}
+
 TEST_P(push_ranks_test, WalksThatStartAtOneVertex) {
     apps::pagerank_options o = job();
     const auto g = make_graph(5, {{0, 1, 1}, {1, 2, 1}, {3, 0, 1}, {3, 4, 1}});
