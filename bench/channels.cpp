@@ -10,8 +10,8 @@
 //
 //   bench_channels --parts fib --devices cpu:1 --threads 2 --fib 35 --grain 16 --runs 5
 // sort and strassen: keys and multiplications by the definition, on random numbers, in several grains; 0 is the
-// program's own choice. fib by blocks: a task each, which a whole block works on. widths: fib over channels of several
-// widths.
+// program's own choice. fib by blocks: a task each, which a whole block works on; on GPUs one of 2, 8 and 32 warps.
+// widths: fib over channels of several widths.
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -72,17 +72,19 @@ struct relay_by_block {
 };
 
 /// A call of fib for a whole block, whose first lane does all there is to do.
+template <int Warps>
 struct fib_by_block {
     using arguments = std::uint32_t;
     using result = std::uint64_t;
     static constexpr task_width width = task_width::block;
+    static constexpr int block_warps = Warps;
     static constexpr std::uint32_t children = 2;
 
     template <class Ctx, class Task, class Worker>
     LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t n, Task& task, Worker& worker) const {
         if (worker.lane() != 0) return;
         if (n < 2) return task.finish(ctx, n);
-        auto fork = task.fork(ctx, laneway::task<fib_by_block>, 2, laneway::task<apps::add_both<std::uint64_t>>);
+        auto fork = task.fork(ctx, laneway::task<fib_by_block<Warps>>, 2, laneway::task<apps::add_both<std::uint64_t>>);
         if (!fork) return;
         fork.spawn(ctx, n - 1, &fork->left);
         fork.spawn(ctx, n - 2, &fork->right);
@@ -112,7 +114,11 @@ public:
         if (has("fib")) {
             for (const std::uint64_t grain : {std::uint64_t{1}, args_.number("grain")}) fib(grain);
         }
-        if (has("blocks")) fib_of_blocks();
+        if (has("blocks")) {
+            fib_of_blocks<2>();
+            fib_of_blocks<8>();
+            fib_of_blocks<32>();
+        }
         if (has("queens")) queens();
         if (has("sort")) sort();
         if (has("strassen")) strassen();
@@ -203,16 +209,19 @@ private:
         return 2 * b - 1;
     }
 
+    template <int Warps>
     void fib_of_blocks() {
+        using function = fib_by_block<Warps>;
         const auto n = static_cast<std::uint32_t>(args_.number("block_fib"));
         runtime rt(job());
-        fork_join program(rt, {.levels = n + 1}, fib_by_block{}, apps::add_both<std::uint64_t>{});
+        fork_join program(rt, {.levels = n + 1}, function{}, apps::add_both<std::uint64_t>{});
         const std::uint64_t expected = apps::fibonacci_by_calls(n);
-        rate("fib by blocks", calls_of(n), [&] {
-            if (program.run<fib_by_block>({n})[0] != expected) throw device_fault("a Fibonacci number is wrong");
+        const std::string name = "fib by blocks of " + std::to_string(Warps);
+        rate(name, calls_of(n), [&] {
+            if (program.template run<function>({n})[0] != expected) throw device_fault("a Fibonacci number is wrong");
             return program.report().run_seconds;
         });
-        tell_channels("fib by blocks", program.statistics());
+        tell_channels(name, program.statistics());
     }
 
     void fib_of_width(std::uint32_t width) {

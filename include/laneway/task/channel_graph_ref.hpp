@@ -39,7 +39,10 @@ struct channel_graph_ref {
         has_blocks ? sizeof(channel_team_shared) + std::max({kernel_shared_bytes<Kernels>...}) : 0;
     static constexpr std::size_t shared_bytes =
         team_bytes + (keeps ? channel_stacks_ref::max_warps * sizeof(warp_stack_shared) : 0);
-    static constexpr int cuda_warps = keeps ? channel_stacks_ref::max_warps : 32;
+    static_assert(((kernel_block_warps<Kernels> >= 2 && kernel_block_warps<Kernels> <= 32) && ...),
+                  "block_warps of a kernel: 2 to 32");
+    static constexpr int cuda_warps =
+        std::min({keeps ? static_cast<int>(channel_stacks_ref::max_warps) : 32, kernel_block_warps<Kernels>...});
     static constexpr std::uint32_t words_a_block = destructive_bytes / sizeof(std::uint64_t);
 
     channel_set_ref set;

@@ -10,7 +10,9 @@
 // All lanes of the working warps of a block are called with the same element; worker.lane() of worker.lanes() is the
 // place of each, and worker.sync(ctx) a barrier among them. An element is put back if any of its lanes returns
 // outcome::yield: they agree on it before any of them has produced. A kernel that says
-// `static constexpr std::size_t shared_bytes = 4096;`, a multiple of 16, has so much of the block's shared memory.
+// `static constexpr std::size_t shared_bytes = 4096;`, a multiple of 16, has so much of the block's shared memory. One
+// that says `static constexpr int block_warps = 2;`, 2 to 32, has blocks of no more warps on GPUs, and so more blocks:
+// that suits short elements, which are mostly waiting. The least that a kernel of the graph says counts for all.
 #pragma once
 
 #include "laneway/comm/block_team.hpp"
@@ -24,6 +26,12 @@ inline constexpr std::size_t kernel_shared_bytes = 0;
 template <class Kernel>
 requires requires { Kernel::shared_bytes; }
 inline constexpr std::size_t kernel_shared_bytes<Kernel> = Kernel::shared_bytes;
+
+template <class Kernel>
+inline constexpr int kernel_block_warps = 32;
+template <class Kernel>
+requires requires { Kernel::block_warps; }
+inline constexpr int kernel_block_warps<Kernel> = Kernel::block_warps;
 
 /// The lanes that work on one element together.
 template <class Ctx>

@@ -253,6 +253,7 @@ struct fork_kernel {
     using element = fork_element<Function>;
     static constexpr task_width width = width_of<Function>;
     static constexpr std::size_t shared_bytes = kernel_shared_bytes<Function>;
+    static constexpr int block_warps = kernel_block_warps<Function>;
     static constexpr bool keeps =
         width == task_width::warp && !is_continuation<Function> && sizeof(element) <= max_kept_bytes;
     static_assert(width == task_width::warp || !is_continuation<Function>, "a continuation is for one lane");

@@ -120,11 +120,12 @@ TEST_P(channel_block_test, AlsoWhereOneWarpDecides) {
                   [&](const options& o) { (void)add(o, warp_scheduler<>{}); });
 }
 
-/// Each lane leaves a word for its neighbour in the block's shared memory.
+/// Each lane leaves a word for its neighbour in the block's shared memory; of four warps at most.
 struct pass_words {
     using element = std::uint64_t;
     static constexpr task_width width = task_width::block;
-    static constexpr std::size_t shared_bytes = 1024 * sizeof(std::uint64_t);
+    static constexpr int block_warps = 4;
+    static constexpr std::size_t shared_bytes = 128 * sizeof(std::uint64_t);
     symmetric_ref<std::uint64_t> counts;  ///< words that came, and lanes that have looked
 
     template <class Ctx, class Worker>
@@ -140,7 +141,7 @@ struct pass_words {
     }
 };
 
-TEST_P(channel_block_test, KernelsHaveSharedMemory) {
+TEST_P(channel_block_test, KernelsHaveSharedMemoryAndAsManyWarpsAsTheySay) {
     every_round(GetParam(), [&](const options& o) {
         runtime rt(o);
         const auto counts = rt.allocate<std::uint64_t>(2);
@@ -156,6 +157,7 @@ TEST_P(channel_block_test, KernelsHaveSharedMemory) {
             const auto found = counts.copy_out(pe);
             EXPECT_EQ(found[0], found[1]);
             EXPECT_GE(found[1], 20u);
+            EXPECT_LE(found[1], 20u * 4 * 32);
         }
     });
 }
