@@ -10,6 +10,11 @@
 namespace laneway {
 
 void remote_memory::refuse(int pe, const remote_request& request) const {
+    if (remote_kernels::runs_here()) {
+        throw usage_error(
+            "remote queue: the function of a kernel posts nothing, as an epoch waits for its return; its "
+            "completion signal tells lanes, and they go on");
+    }
     const auto must_exist = [&](int named, const char* what) {
         if (named >= 0 && named < machine_.n_pes()) return;
         throw usage_error(std::string("remote queue: ") + what + std::to_string(named) + " does not exist; there are " +
@@ -60,11 +65,6 @@ void remote_memory::refuse_kernel(std::uint32_t kernel) const {
 
 void remote_memory::post(int pe, std::uint32_t kind, remote_header& record, std::size_t bytes,
                          const host_payload* payload, const remote_request& request, bool ends) {
-    if (remote_kernels::runs_here()) {
-        throw usage_error(
-            "remote queue: the function of a kernel posts nothing, as an epoch waits for its return; its "
-            "completion signal tells lanes, and they go on");
-    }
     refuse(pe, request);
     refuse_payload(pe, payload);
     const program_access::use mine =

@@ -35,7 +35,7 @@ symmetric_array<T> values_of_all(runtime& rt, std::uint64_t count) {
     return made;
 }
 
-constexpr std::uint64_t getting_lanes = 20, row = 24;
+constexpr std::uint64_t getting_lanes = 20, row_elements = 24;
 
 /// Some lanes of each PE get values of all PEs, few and many, of two types, and compare them.
 struct get_much {
@@ -49,7 +49,7 @@ struct get_much {
         const std::uint64_t lane = ctx.rank() % lanes_of_a_pe(ctx);
         for (std::uint64_t i = 0; i < 10 && lane < getting_lanes; ++i) {
             const int pe = static_cast<int>((lane + i) % static_cast<unsigned>(ctx.n_pes()));
-            const std::uint64_t first = (3 * lane + 7 * i) % (from.size() - row);
+            const std::uint64_t first = (3 * lane + 7 * i) % (from.size() - row_elements);
             if (get(ctx, served, lane, i, pe, first) != status::ok) return;
             atomic_add(ctx, counts[0], 1);
         }
@@ -62,7 +62,7 @@ private:
         const auto count = static_cast<std::uint32_t>((lane + i) % (service_get::most + 1));
         if (i % 3 == 0) return get_few(ctx, served, from, pe, first, count);
         if (i % 3 == 1) return get_few(ctx, served, doubles, pe, first, count);
-        return get_row(ctx, served, lane, pe, first, (5 * i + lane) % (row - 1));
+        return get_row(ctx, served, lane, pe, first, (5 * i + lane) % (row_elements - 1));
     }
     template <class Ctx, class Service, class T>
     LANEWAY_FN status get_few(Ctx& ctx, Service& served, symmetric_ref<T> source, int pe, std::uint64_t first,
@@ -80,11 +80,11 @@ private:
     template <class Ctx, class Service>
     LANEWAY_FN status get_row(Ctx& ctx, Service& served, std::uint64_t lane, int pe, std::uint64_t first,
                               std::uint64_t count) const {
-        const std::uint64_t at = lane * row;
-        for (std::uint64_t i = 0; i < row; ++i) rows.local(ctx)[at + i] = 7;
+        const std::uint64_t at = lane * row_elements;
+        for (std::uint64_t i = 0; i < row_elements; ++i) rows.local(ctx)[at + i] = 7;
         const status got = served.get(ctx, from[first], pe, rows[at + 1], count);
         if (got != status::ok) return got;
-        for (std::uint64_t i = 0; i < row; ++i) {
+        for (std::uint64_t i = 0; i < row_elements; ++i) {
             const bool inside = i >= 1 && i <= count;
             const std::uint32_t found = rows.local(ctx)[at + i];
             if (found != (inside ? value_at<std::uint32_t>(pe, first + i - 1) : 7)) atomic_add(ctx, counts[1], 1);
@@ -98,7 +98,7 @@ TEST_P(service_get_test, SeveralValuesComeBackToWhoHasAsked) {
         runtime rt(o);
         const auto from = values_of_all<std::uint32_t>(rt, 100);
         const auto doubles = values_of_all<double>(rt, 100);
-        const auto rows = rt.allocate<std::uint32_t>(getting_lanes * row);
+        const auto rows = rt.allocate<std::uint32_t>(getting_lanes * row_elements);
         const auto counts = rt.allocate<std::uint64_t>(2);
         service served(rt.machine(), s, who_asks{}, service_get{});
         rt.run(get_much{from.ref(), doubles.ref(), rows.ref(), counts.ref()}, served);
