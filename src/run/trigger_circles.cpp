@@ -48,7 +48,7 @@ public:
     /// Its tags; empty where there is none.
     std::vector<std::size_t> operator()() {
         for (std::size_t tag = 0; tag < states_.size(); ++tag) {
-            if (states_[tag] != unknown || graph_.at(tag).fired == 0) continue;
+            if (states_[tag] != unknown || !graph_.at(tag).set_off()) continue;
             const auto found = follow(tag);
             if (!found.empty()) return found;
         }
@@ -72,7 +72,8 @@ private:
             const trigger_link& link = graph_.link(last.tag, last.next++);
             const std::size_t next = graph_.target(link);
             const std::uint32_t threshold = graph_.threshold(next);
-            if (threshold == 0 || link.n < threshold || states_[next] == left) continue;
+            // Round for ever goes what has been set off since it was prepared, each of the circle.
+            if (threshold == 0 || link.n < threshold || !graph_.at(next).set_off() || states_[next] == left) continue;
             if (states_[next] == on_path) return since(path, next);
             states_[next] = on_path;
             path.push_back({next});
@@ -114,7 +115,7 @@ private:
         bool kept = false;        ///< its set is not complete
     };
 
-    [[nodiscard]] bool takes_part(std::size_t tag) const { return graph_.goes_on(tag) && graph_.at(tag).fired != 0; }
+    [[nodiscard]] bool takes_part(std::size_t tag) const { return graph_.goes_on(tag) && graph_.at(tag).set_off(); }
 
     std::vector<std::size_t> follow(std::size_t first) {
         std::vector<step> path;

@@ -166,6 +166,14 @@ std::size_t trigger_memory::reserve_outside(int pe, std::uint32_t tag, std::uint
 }
 
 void trigger_memory::clear() {
+    if (host_.is_connected()) {
+        throw usage_error("triggers: operations and counts are cleared before a session begins, or behind its end");
+    }
+    forget();
+}
+
+/// All operations and counts of all tags. Nothing runs on the devices.
+void trigger_memory::forget() {
     outside_.forget_before();
     slots_.clear();
     counters_.clear();
@@ -219,7 +227,7 @@ void trigger_memory::begin(machine& machine) {
     // What a failed run has left is not known. A session that goes on has failed nowhere, and its devices are free.
     if (open_ && !in_session_) {
         auto again = std::move(prepared_);
-        clear();
+        forget();
         prepared_ = std::move(again);
     }
     in_session_ = false;

@@ -86,7 +86,7 @@ double machine::run(const std::vector<pe_program>& programs, const std::vector<l
     const bool checked = device(0)->id().kind == device_kind::checked;
     outcome ended = checked ? run_checked(programs, shapes, until, services)
                             : run_at_once(programs, shapes, until.untold(), services);
-    if (!ended.left) ended.left = services.thrown();
+    ended.left = services.reason(ended.left);
     const run_end all = end_together(ended.left, until.seconds());
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     mark.end();

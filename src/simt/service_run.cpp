@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "laneway/base/error.hpp"
+#include "laneway/simt/run_end.hpp"
 
 namespace laneway {
 
@@ -126,6 +127,20 @@ bool service_run::join() {
 std::exception_ptr service_run::thrown() const {
     const std::lock_guard lock(state_->mutex);
     return state_->thrown;
+}
+
+std::exception_ptr service_run::reason(const std::exception_ptr& first) const {
+    const std::exception_ptr own = thrown();
+    if (!first) return own;
+    try {
+        std::rethrow_exception(first);
+    } catch (const cuda_error& failed) {
+        std::string text = own ? "; " + reason_of(own) : std::string{};
+        for (const auto& service : state_->services) text += service->beside();
+        return text.empty() ? first : std::make_exception_ptr(cuda_error(failed.what() + text, failed.where()));
+    } catch (...) {
+        return first;
+    }
 }
 
 std::string service_run::account() const {

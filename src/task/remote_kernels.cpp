@@ -5,6 +5,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/one_line.hpp"
+#include "laneway/base/status.hpp"
 
 namespace laneway {
 
@@ -71,7 +72,8 @@ void remote_kernels::open() {
         p->told.fill_bytes(0);
         p->taking.fill_bytes(0);
         p->from = std::make_unique<work_group_receiver<remote_launch>>(p->queue.receiver(0));
-        p->running = p->slowest = nothing;
+        p->set({});
+        p->slowest = nothing;
         p->slowest_seconds = 0;
     }
 }
@@ -87,29 +89,59 @@ bool remote_kernels::turn(host_context& ctx, int thread) {
     return true;
 }
 
+void remote_kernels::part::set(const std::optional<launched_one>& launch) {
+    const std::lock_guard lock(mutex);
+    latest = launch;
+}
+
+std::optional<remote_kernels::launched_one> remote_kernels::part::last() const {
+    const std::lock_guard lock(mutex);
+    return latest;
+}
+
 void remote_kernels::call(part& mine, int pe, const remote_launch& launch) const {
-    const kernel& wanted = kernels_[launch.kernel];
-    const auto whose = [&] {
-        return "kernel " + std::to_string(launch.kernel) + " '" + wanted.name + "' on PE " + std::to_string(pe) + ": ";
-    };
-    mine.running = launch.kernel;
+    launched_one one{launch.kernel, mine.returned, launch.source};
+    mine.set(one);
     const auto start = std::chrono::steady_clock::now();
     launch_request request{pe, launch.source, mine.id, &launch.arguments, launch.landed, launch.landed_bytes};
     try {
         const kernel_mark mark;
-        wanted.called(request);
-    } catch (const std::exception& thrown) {
-        std::throw_with_nested(host_call_error(whose() + one_line(thrown.what(), ' ')));
+        kernels_[launch.kernel].called(request);
     } catch (...) {
-        std::throw_with_nested(host_call_error(whose() + "unknown exception"));
+        mine.set({});
+        tell(pe, one);
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (seconds > mine.slowest_seconds) {
         mine.slowest_seconds = seconds;
         mine.slowest = launch.kernel;
     }
-    mine.running = nothing;
+    one.returned = true;
+    mine.set(one);
     ++mine.returned;
+}
+
+/// Throws what is being handled again, and says of which launch it is.
+void remote_kernels::tell(int pe, const launched_one& launch) const {
+    const std::string whose = title(launch.kernel) + " on PE " + std::to_string(pe) + origin(launch) + ": ";
+    try {
+        throw;
+    } catch (const std::exception& thrown) {
+        std::throw_with_nested(host_call_error(whose + one_line(thrown.what(), ' ')));
+    } catch (const status code) {
+        std::throw_with_nested(host_call_error(whose + to_string(code)));
+    } catch (...) {
+        std::throw_with_nested(host_call_error(whose + "unknown exception"));
+    }
+}
+
+std::string remote_kernels::title(std::uint32_t kernel) const {
+    return "kernel " + std::to_string(kernel) + " '" + name(kernel) + "'";
+}
+
+std::string remote_kernels::origin(const launched_one& launch) {
+    return " (launch " + std::to_string(launch.number) + " there, posted by " +
+           (launch.source < 0 ? "a host thread" : "PE " + std::to_string(launch.source)) + ")";
 }
 
 std::string remote_kernels::account() const {
@@ -118,13 +150,25 @@ std::string remote_kernels::account() const {
     text << "; kernels of a remote queue: " << launched() << " returned";
     for (std::size_t pe = 0; pe < parts_.size(); ++pe) {
         const part& p = *parts_[pe];
-        const std::uint32_t running = p.running, slowest = p.slowest;
-        if (running != nothing) text << ", PE " << pe << " runs kernel " << running << " '" << name(running) << "'";
+        const auto last = p.last();
+        const std::uint32_t slowest = p.slowest;
+        if (last && !last->returned) text << ", PE " << pe << " runs " << title(last->kernel) << origin(*last);
         if (slowest == nothing) continue;
-        text << ", PE " << pe << " ran kernel " << slowest << " '" << name(slowest) << "' for " << p.slowest_seconds
-             << " s at most";
+        text << ", PE " << pe << " ran " << title(slowest) << " for " << p.slowest_seconds << " s at most";
     }
     return text.str();
+}
+
+/// A function may return before its GPU has run what it launched there, so the last one counts although it has.
+std::string remote_kernels::beside() const {
+    std::string text;
+    for (std::size_t pe = 0; pe < parts_.size(); ++pe) {
+        const auto last = parts_[pe]->last();
+        if (!last) continue;
+        text += "; the last kernel of a remote queue that PE " + std::to_string(pe) + " ran: " + title(last->kernel) +
+                origin(*last);
+    }
+    return text;
 }
 
 }  // namespace laneway

@@ -112,14 +112,31 @@ void service_copies::copy_within(int pe, std::byte* to, const std::byte* from, s
     }
 }
 
+/// What lies there now, in the memory between.
+const std::byte* service_copies::loaded(const std::byte* from, int pe, std::size_t bytes) {
+    std::byte* const room = room_for(bytes);
+    begin_copy(pe, room, from, bytes);
+    wait_for(pe);
+    return room;
+}
+
 template <class T>
 T service_copies::load(const std::byte* word, int pe) {
-    std::byte* const room = room_for(sizeof(T));
-    begin_copy(pe, room, word, sizeof(T));
-    wait_for(pe);
-    T loaded;
-    std::memcpy(&loaded, room, sizeof(T));
-    return loaded;
+    T value;
+    std::memcpy(&value, loaded(word, pe, sizeof(T)), sizeof(T));
+    return value;
+}
+
+void service_copies::get(const memory_target& first, int pe, std::uint64_t* words, std::uint32_t count) {
+    if (count == 0) return;
+    first.visit([&]<class T>() {
+        const std::byte* const found = loaded(at(first, pe), pe, count * sizeof(T));
+        for (std::uint32_t i = 0; i < count; ++i) {
+            T word;
+            std::memcpy(&word, found + i * sizeof(T), sizeof(T));
+            words[i] = word_bits(word);
+        }
+    });
 }
 
 void service_copies::update(const memory_target& target, int pe, std::uint64_t value) {

@@ -86,7 +86,9 @@ struct inbox_ref {
         // Partner: the host's release store.
         const std::uint64_t now = ctx.load(filled, order::acquire, scope::system);
         // Partner: the acquire load in host_inbox_agent::claim.
-        if (now != ctx.load(known, order::relaxed, scope::device)) ctx.store(known, now, order::release, scope::device);
+        if (now == ctx.load(known, order::relaxed, scope::device)) return;
+        go_before(ctx, known);  // an epoch that has been told comes before what the host has stored then
+        ctx.store(known, now, order::release, scope::device);
     }
     /// The first of the slots that a warp claims, one for each lane at most, times 64, and how many. `now`: slots that
     /// there are so far. One lane.

@@ -94,6 +94,7 @@ private:
     [[nodiscard]] trigger_slot slot(int pe, std::uint32_t tag) const;
     void apply(mirror& all, const preparation& p) const;
     void apply_new();
+    void forget();
 
     machine& machine_;
     trigger_options options_;
@@ -142,7 +143,8 @@ public:
     /// Takes the operation from a tag, so that another one can be prepared; triggers that no round has used stay.
     /// False, and nothing has happened, where it has none, or its round is open. Host, between runs.
     bool disarm(int pe, std::uint32_t tag) { return memory_->disarm(pe, tag); }
-    /// Takes all operations and counts from all tags. What streams have been given before counts for nothing.
+    /// Takes all operations and counts from all tags. What streams have been given before counts for nothing. Throws
+    /// usage_error while a session of these triggers goes on.
     void clear() { memory_->clear(); }
     /// Adds to the count of a PE's tag, while a session goes on. Any thread of the host. Waits while the PE has as many
     /// of these as it can hold. Throws usage_error for what cannot be, and where no session goes on, timeout_error past

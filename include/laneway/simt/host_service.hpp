@@ -40,6 +40,9 @@ public:
     virtual bool turn(host_context& ctx, int thread) = 0;
     /// What it has done, for messages: "; host calls 'log': 12 posted, 7 served". Nothing runs on any device.
     [[nodiscard]] virtual std::string account() const = 0;
+    /// What of the user's it has on a GPU beside the program, or had there last: an error of CUDA does not say which
+    /// kernel has met it. Empty, or from "; " on. Lanes and threads may run.
+    [[nodiscard]] virtual std::string beside() const { return {}; }
     /// After a run without faults, when no thread found anything to do any more: throws device_fault where something
     /// was lost.
     virtual void audit() const = 0;

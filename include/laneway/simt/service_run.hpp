@@ -38,6 +38,9 @@ public:
     [[nodiscard]] bool join();
     /// What the first failing service threw; null: none did.
     [[nodiscard]] std::exception_ptr thrown() const;
+    /// What a run ends with that something else ended `first`, or nothing (null). To an error of CUDA's is added what a
+    /// service threw, and what services had on the GPU.
+    [[nodiscard]] std::exception_ptr reason(const std::exception_ptr& first) const;
 
     [[nodiscard]] bool empty() const;
     [[nodiscard]] std::string account() const;

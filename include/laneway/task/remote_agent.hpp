@@ -96,8 +96,10 @@ public:
             const std::uint32_t caller = team_.called_by(ctx);
             if (caller != team_.nobody) return caller == number_ && take_part(ctx);
         }
-        const taken_commands taken = kept_.label != 0 ? kept_ : look(ctx);
+        const bool is_kept = kept_.label != 0;
+        const taken_commands taken = is_kept ? kept_ : look(ctx);
         if (taken.label == 0) return false;
+        if (!is_kept && !runner_.land(ctx, full_warp<Ctx>, taken)) return true;
         if (any_blocks && runner_.is_for_block(taken) && block_is_free(ctx)) {
             if (!team_.lead(ctx)) {
                 kept_ = taken;  // until the team has run what it runs, of which this warp has a part
@@ -200,6 +202,7 @@ private:
         const auto finished = once(ctx, mask, [&] { return std::uint32_t{runner_.finish_launches(ctx)}; });
         taken_commands taken = runner_.take(ctx, mask, next_++, mask == full_warp<Ctx> ? most_in_a_turn : 1);
         if (taken.label == 0) return finished != 0;
+        if (!runner_.land(ctx, mask, taken)) return true;
         std::uint32_t slots = 0, commands = 0;
         for (std::uint32_t left = taken.slots;;) {
             const std::uint32_t done = runner_.run(ctx, mask, taken);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,12 +63,20 @@ public:
     void open() override;
     bool turn(host_context& ctx, int thread) override;
     [[nodiscard]] std::string account() const override;
+    [[nodiscard]] std::string beside() const override;
     void audit() const override {}  // a launch that is lost is a command that is never done
 
 private:
     struct kernel {
         std::string name;
         function called;
+    };
+    /// A launch as messages name it.
+    struct launched_one {
+        std::uint32_t kernel = 0;
+        std::uint64_t number = 0;  ///< of the PE's, in this run or session
+        int source = 0;
+        bool returned = false;
     };
     struct part {
         part(const std::shared_ptr<device>& device, const work_group_queue_shape& shape);
@@ -78,13 +88,20 @@ private:
         buffer<std::uint32_t> taking;
         std::unique_ptr<work_group_receiver<remote_launch>> from;
         std::atomic<std::uint64_t> returned = 0;
-        std::atomic<std::uint32_t> running = nothing;  ///< number of the kernel that has been called
+        mutable std::mutex mutex;
+        std::optional<launched_one> latest;            ///< that has not thrown; under the mutex
         std::atomic<std::uint32_t> slowest = nothing;  ///< of the run, among those that have returned
         std::atomic<double> slowest_seconds = 0;
+
+        void set(const std::optional<launched_one>& launch);
+        [[nodiscard]] std::optional<launched_one> last() const;
     };
     static constexpr std::uint32_t nothing = ~std::uint32_t{0};
 
     void call(part& mine, int pe, const remote_launch& launch) const;
+    [[nodiscard]] std::string title(std::uint32_t kernel) const;
+    [[nodiscard]] static std::string origin(const launched_one& launch);
+    [[noreturn]] void tell(int pe, const launched_one& launch) const;
 
     std::uint64_t bytes_;
     std::vector<kernel> kernels_;

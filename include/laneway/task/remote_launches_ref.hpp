@@ -62,6 +62,7 @@ struct remote_launches_ref {
                          const completion_signal& signal) const {
         const column_position position = at(ticket);
         pending[position.slot].told = signal;
+        go_before(ctx, &pending[position.slot]);
         queue.write(position.slot, 0, launch);
         queue.publish(ctx, lane_mask{1} << ctx.lane(), position, 1);
     }
@@ -78,6 +79,7 @@ struct remote_launches_ref {
             if (!ctx.compare_exchange(told, next, next + 1, order::relaxed, scope::device)) continue;
             pending_launch& launch = pending[position.slot];
             const completion_signal signal = launch.told;
+            come_behind(ctx, &launch);
             // Partner: the acquire load in is_free.
             ctx.store(&launch.released, next + 1, order::release, scope::device);
             tell(signal);

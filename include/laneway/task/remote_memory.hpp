@@ -8,6 +8,7 @@
 #include "laneway/run/component_host.hpp"
 #include "laneway/run/host_inbox.hpp"
 #include "laneway/run/program_access.hpp"
+#include "laneway/task/host_payloads.hpp"
 #include "laneway/task/remote_kernels.hpp"
 #include "laneway/task/remote_queue_ref.hpp"
 
@@ -19,6 +20,7 @@ struct remote_queue_options {
     std::uint32_t shards = 0;           ///< rings of a queue from a PE to another; 0: on GPUs up to 31 into each PE
     std::uint32_t host_slots = 256;     ///< the same from host threads
     std::uint32_t launches = 64;        ///< kernels that a PE's launch thread has been asked for
+    std::size_t host_payload_bytes = 1 << 20;  ///< for payloads of host threads that have not landed, of the whole job
 };
 
 /// Sizes of a function's commands.
@@ -54,9 +56,9 @@ public:
     [[nodiscard]] remote_inboxes<true> inboxes(int pe) const;
 
     /// A command of a host thread; `record` is the beginning of one of so many bytes. Waits while the inbox of the PE
-    /// is full, and, with `ends`, until the command is done.
-    void post(int pe, std::uint32_t kind, remote_header& record, std::size_t bytes, const remote_request& request,
-              bool ends);
+    /// is full, or the room for payloads, and, with `ends`, until the command is done.
+    void post(int pe, std::uint32_t kind, remote_header& record, std::size_t bytes, const host_payload* payload,
+              const remote_request& request, bool ends);
     void refuse_kernel(std::uint32_t kernel) const;
 
     [[nodiscard]] std::uint64_t filled() const override;
@@ -68,6 +70,7 @@ public:
 private:
     void clear();
     void refuse(int pe, const remote_request& request) const;
+    void refuse_payload(int pe, const host_payload* payload) const;
     void refuse_in_session() const;
     void compare_processes();
     [[nodiscard]] std::vector<remote_range> table() const;
@@ -95,6 +98,7 @@ private:
     std::uint64_t run_before_ = 0;    ///< and of these, before the last run
     std::shared_ptr<remote_kernels> kernels_;
     std::vector<std::unique_ptr<host_inboxes>> inboxes_;  ///< of a session, one a queue
+    std::unique_ptr<host_payloads> payloads_;             ///< of a session
     program_access access_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "laneway/comm/triggers/move_range.hpp"
 #include "laneway/run/host_inbox_ref.hpp"
+#include "laneway/simt/message_order.hpp"
 #include "laneway/task/remote_rings_ref.hpp"
 
 namespace laneway {
@@ -17,6 +18,9 @@ struct remote_range {
 struct remote_answers {
     std::byte* places[max_remote_queues] = {};
     std::uint64_t bytes = 0;  ///< of a place
+
+    /// What stands for all host threads: what they have been answered comes before what they post then.
+    [[nodiscard]] LANEWAY_FN const std::byte* any() const { return places[0]; }
 };
 
 /// A completion signal's word, or the answer to a host thread.
@@ -87,6 +91,28 @@ struct remote_names_ref {
         return status::ok;
     }
 
+    /// Stores this lane's share of a host thread's payload into a target buffer of the own PE.
+    template <class Ctx>
+    LANEWAY_FN status land(Ctx& ctx, const remote_landed& landed, const std::byte* data, copy_share mine) const {
+        const memory_target& target = buffer(ctx, landed.buffer).first;
+        return target.visit([&]<class T>() {
+            auto first = target.template element<T>();
+            first.index += landed.at;
+            if (!exists(ctx, first, landed.count)) {
+                return fail(ctx, status::bad_range, operation::land, ctx.pe(), landed.buffer);
+            }
+            if constexpr (checks_accesses<Ctx>) {
+                const auto to = local(ctx, first);
+                const auto* const from = reinterpret_cast<const T*>(data);
+                for (std::uint64_t i = mine.first; i < landed.count; i += mine.step) to[i] = from[i];
+            } else {
+                auto* const to = reinterpret_cast<std::byte*>(address(ctx, first, ctx.pe()));
+                store_range(to, data, std::uint64_t{landed.count} * sizeof(T), mine);
+            }
+            return status::ok;
+        });
+    }
+
     /// Where a completion signal is told; null for none. One lane. Looked up before the command runs, so that its end
     /// is told without.
     template <class Ctx>
@@ -106,6 +132,7 @@ struct remote_names_ref {
     template <class Ctx>
     LANEWAY_FN void raise(Ctx& ctx, const remote_told& told, std::uint64_t value) const {
         if (told.answer != nullptr) {
+            go_before(ctx, answers.any());
             // Partner: the host's acquire load in host_inboxes::awaited::wait.
             ctx.store(told.answer, inbox_answer::given, order::release, scope::system);
         }

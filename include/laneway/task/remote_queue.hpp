@@ -62,18 +62,38 @@ public:
     /// Posts a command to a PE, as a lane would. Waits while there are host_slots commands of host threads.
     template <class Type>
     void post(int pe, const typename Type::arguments& arguments, const remote_request& request = {}) {
-        give<Type>(pe, arguments, request, false);
+        give<Type>(pe, arguments, nullptr, request, false);
+    }
+    /// The same with a payload, which is there when the function runs. Waits also for room for it.
+    template <class Type>
+    void post(int pe, const typename Type::arguments& arguments, const host_payload& payload,
+              const remote_request& request = {}) {
+        give<Type>(pe, arguments, &payload, request, false);
     }
     /// The same, and waits until the function has run there. In place of a signal.
     template <class Type>
     void call(int pe, const typename Type::arguments& arguments, std::uint32_t queue = 0) {
-        give<Type>(pe, arguments, {queue, {}}, true);
+        give<Type>(pe, arguments, nullptr, {queue, {}}, true);
+    }
+    template <class Type>
+    void call(int pe, const typename Type::arguments& arguments, const host_payload& payload, std::uint32_t queue = 0) {
+        give<Type>(pe, arguments, &payload, {queue, {}}, true);
     }
     /// Has a PE's launch thread launch a kernel.
     void launch(int pe, std::uint32_t kernel, const remote_bytes& arguments, const remote_request& request = {}) {
-        memory_->refuse_kernel(kernel);
-        remote_record<remote_bytes> record{remote_header::of(request.signal, {}, kernel), arguments};
-        memory_->post(pe, kernel_kind, record.header, sizeof record, request, false);
+        give_kernel(pe, kernel, arguments, nullptr, request, false);
+    }
+    void launch(int pe, std::uint32_t kernel, const remote_bytes& arguments, const host_payload& payload,
+                const remote_request& request = {}) {
+        give_kernel(pe, kernel, arguments, &payload, request, false);
+    }
+    /// The same, and waits until the kernel has returned. In place of a signal.
+    void call_kernel(int pe, std::uint32_t kernel, const remote_bytes& arguments, std::uint32_t queue = 0) {
+        give_kernel(pe, kernel, arguments, nullptr, {queue, {}}, true);
+    }
+    void call_kernel(int pe, std::uint32_t kernel, const remote_bytes& arguments, const host_payload& payload,
+                     std::uint32_t queue = 0) {
+        give_kernel(pe, kernel, arguments, &payload, {queue, {}}, true);
     }
 
     [[nodiscard]] remote_statistics statistics() const { return memory_->statistics(); }
@@ -92,12 +112,19 @@ public:
 
 private:
     template <class Type>
-    void give(int pe, const typename Type::arguments& arguments, const remote_request& request, bool ends) {
+    void give(int pe, const typename Type::arguments& arguments, const host_payload* payload,
+              const remote_request& request, bool ends) {
         constexpr std::uint32_t number = number_of_type<Type, Types...>();
         static_assert(number < sizeof...(Types),
                       "the remote queue has no function of this name: give it to remote_queue()");
         remote_record<typename Type::arguments> record{remote_header::of(request.signal), arguments};
-        memory_->post(pe, number, record.header, sizeof record, request, ends);
+        memory_->post(pe, number, record.header, sizeof record, payload, request, ends);
+    }
+    void give_kernel(int pe, std::uint32_t kernel, const remote_bytes& arguments, const host_payload* payload,
+                     const remote_request& request, bool ends) {
+        memory_->refuse_kernel(kernel);
+        remote_record<remote_bytes> record{remote_header::of(request.signal, {}, kernel), arguments};
+        memory_->post(pe, kernel_kind, record.header, sizeof record, payload, request, ends);
     }
 
     std::shared_ptr<remote_memory> memory_;

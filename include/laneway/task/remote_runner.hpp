@@ -65,6 +65,25 @@ public:
         ctx.sync(mask);  // what one lane has acquired is visible to all
         return found;
     }
+    /// Stores the payload of a host thread's command, which nobody has begun to run; what has not landed ends the run,
+    /// and the command must not run.
+    [[nodiscard]] LANEWAY_FN bool land(Ctx& ctx, lane_mask mask, const taken_commands& taken) const {
+        if constexpr (Fed) {
+            if (taken.label == 0 || taken.source >= 0) return true;
+            come_behind(ctx, all_.names.answers.any());
+            come_behind(ctx, all_.inboxes[taken.queue].known);
+            remote_posted& posted = *host_slot(taken).template message<remote_posted>();
+            if (posted.payload == nullptr) return true;
+            const status stored = all_.names.land(
+                ctx, posted.template record<remote_header>()->landed, posted.payload->data(),
+                {static_cast<std::uint64_t>(rank_in(ctx, mask)), static_cast<std::uint64_t>(Ctx::count_lanes(mask))});
+            ctx.sync(mask);
+            // Partner: the host's acquire load in host_payloads. All lanes have read what they need.
+            if (elected(ctx, mask)) ctx.store(&posted.payload->has_landed, 1u, order::release, scope::system);
+            return stored == status::ok;
+        }
+        return true;
+    }
     /// Tells of kernels that have returned. One lane.
     LANEWAY_FN bool finish_launches(Ctx& ctx) const {
         return all_.launches.finish(ctx, [&](const completion_signal& told) {
@@ -272,7 +291,7 @@ private:
     [[nodiscard]] LANEWAY_FN bool read(Ctx& ctx, const taken_commands& taken, std::uint32_t i, Record& record) const {
         if constexpr (Fed) {
             if (taken.source < 0) {
-                record = *host_slot(taken).template message<Record>();
+                record = *host_slot(taken).template message<remote_posted>()->template record<Record>();
                 return true;
             }
         }

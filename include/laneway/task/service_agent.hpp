@@ -3,6 +3,7 @@
 
 #include "laneway/task/send_request.hpp"
 #include "laneway/task/service_caller.hpp"
+#include "laneway/task/service_get.hpp"
 
 namespace laneway {
 
@@ -80,9 +81,40 @@ public:
         status fine = check(ctx, operation::put, to, pe, count);
         if (fine == status::ok) fine = check(ctx, operation::get, from, ctx.pe(), count);
         if (fine != status::ok) return fine;
-        service_copy::arguments asked{{memory_op::get, from}, {memory_op::put, to}, count, {}, pe};
+        service_copy::arguments asked{{memory_op::get, from}, {memory_op::put, to}, count, {}, ctx.pe(), pe};
         const status signalled = set_signal(ctx, asked.signal, pe, signal, signal_value, how);
         return signalled == status::ok ? post(ctx, task<service_copy>, asked) : signalled;
+    }
+    /// The other way: copies `count` elements of a PE's part of an array, from `from` on, to `to` of the own part of
+    /// one.
+    template <remote_word T>
+    LANEWAY_FN status copy_from(Ctx& ctx, symmetric_ptr<T> from, int pe, std::uint64_t count, symmetric_ptr<T> to,
+                                symmetric_ptr<std::uint64_t> signal = {}, std::uint64_t signal_value = 1,
+                                signal_op how = signal_op::add) {
+        service_copy::arguments asked{};
+        status fine = copy_here(ctx, asked, from, pe, to, count);
+        if (fine == status::ok) fine = set_signal(ctx, asked.signal, ctx.pe(), signal, signal_value, how);
+        return fine == status::ok ? post(ctx, task<service_copy>, asked) : fine;
+    }
+    /// The same, and waits until the elements are there.
+    template <remote_word T>
+    LANEWAY_FN status get(Ctx& ctx, symmetric_ptr<T> from, int pe, symmetric_ptr<T> to, std::uint64_t count) {
+        service_copy::arguments asked{};
+        const status fine = copy_here(ctx, asked, from, pe, to, count);
+        return fine == status::ok ? call(ctx, task<service_copy>, asked).code : fine;
+    }
+    /// Waits for `count` values, at most service_get::most, which travel in the answer, and stores them for this lane
+    /// alone: into whatever memory it reaches. The service has service_get among its types.
+    template <remote_word T>
+    LANEWAY_FN status get(Ctx& ctx, symmetric_ptr<T> from, int pe, T* values, std::uint32_t count) {
+        const status fine = check(ctx, operation::get, from, pe, count);
+        if (fine != status::ok) return fine;
+        if (count > service_get::most) {
+            return fail(ctx, status::too_long, operation::get, pe, count * sizeof(T), service_get::most * sizeof(T));
+        }
+        const auto got = call(ctx, task<service_get>, {{memory_op::get, from}, count, pe});
+        if (got.code == status::ok) got.value.give(values, count);
+        return got.code;
     }
     /// Applies an operation to a word; nobody waits. put, add, min, max, bit_and, bit_or or bit_xor.
     template <memory_op Op, remote_word T>
@@ -124,6 +156,14 @@ public:
     LANEWAY_FN status deallocate(Ctx& ctx, void* piece) { return call(ctx, task<service_free>, piece).code; }
 
 private:
+    /// A copy to the own part of an array.
+    template <remote_word T>
+    LANEWAY_FN status copy_here(Ctx& ctx, service_copy::arguments& made, symmetric_ptr<T> from, int pe,
+                                symmetric_ptr<T> to, std::uint64_t count) {
+        made = {{memory_op::get, from}, {memory_op::put, to}, count, {}, pe, ctx.pe()};
+        const status there = check(ctx, operation::get, from, pe, count);
+        return there == status::ok ? check(ctx, operation::get, to, ctx.pe(), count) : there;
+    }
     template <class Type>
     static constexpr std::uint32_t number() {
         constexpr std::uint32_t found = number_of_type<Type, Types...>();

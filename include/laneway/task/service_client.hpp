@@ -7,6 +7,7 @@
 //   const auto y = client.call(lw::task<square>, pe, 1.5);
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -70,7 +71,12 @@ public:
         check(from, from_pe, count);
         check(to, pe, count);
         post(task<service_copy>, from_pe,
-             {{memory_op::get, from}, {memory_op::put, to}, count, signal_of(signal, pe, signal_value, how), pe});
+             {{memory_op::get, from},
+              {memory_op::put, to},
+              count,
+              signal_of(signal, pe, signal_value, how),
+              from_pe,
+              pe});
     }
     template <memory_op Op, remote_word T>
     requires(applies<Op, T>&& is_service_update<Op>) void update(symmetric_ptr<T> at, int pe,
@@ -88,6 +94,19 @@ public:
     template <remote_word T>
     T get(symmetric_ptr<T> from, int pe) {
         return fetch<memory_op::get>(from, pe);
+    }
+    /// `count` values, into memory of the host, service_get::most in each request: for many of them, see copies of
+    /// arrays. The service has service_get among its types.
+    template <remote_word T>
+    void get(symmetric_ptr<T> from, int pe, T* values, std::uint64_t count) {
+        check(from, pe, count);
+        while (count > 0) {
+            const auto some = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, service_get::most));
+            call(task<service_get>, pe, {{memory_op::get, from}, some, pe}).value.give(values, some);
+            from.index += some;
+            values += some;
+            count -= some;
+        }
     }
     template <remote_word T>
     void add(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value) {

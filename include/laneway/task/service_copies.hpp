@@ -32,6 +32,8 @@ public:
 
     /// Stores words that are given as bits. What follows the words of the put before goes with them, in one copy.
     void put(const memory_target& first, int pe, const std::uint64_t* words, std::uint32_t count);
+    /// Loads words, as bits, behind what was put there before.
+    void get(const memory_target& first, int pe, std::uint64_t* words, std::uint32_t count);
     /// Copies elements from one PE to another, or to the same.
     void copy(const memory_target& from, int from_pe, const memory_target& to, int pe, std::uint64_t count);
     /// Applies an operation to a word.
@@ -70,6 +72,7 @@ private:
     [[nodiscard]] std::byte* room_for(std::size_t bytes);
     [[nodiscard]] std::byte* room_to_put(int pe, std::byte* to, std::size_t bytes);
     void copy_within(int pe, std::byte* to, const std::byte* from, std::size_t bytes);
+    [[nodiscard]] const std::byte* loaded(const std::byte* from, int pe, std::size_t bytes);
     template <class T>
     [[nodiscard]] T load(const std::byte* word, int pe);
     void change_alone();

@@ -121,13 +121,15 @@ private:
     }
 };
 
-/// Copies elements of the poster's part of an array to another PE, and raises a signal there.
+/// Copies elements of one PE's part of an array to another PE, and raises a signal there. A call is refused with
+/// `stopped` where the run has ended before all of them were copied.
 struct service_copy {
     struct arguments {
         memory_target from;
         memory_target to;
         std::uint64_t count;
         service_signal signal;
+        std::int32_t from_pe;
         std::int32_t pe;
     };
     using result = void;
@@ -136,17 +138,17 @@ struct service_copy {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const arguments& a, service_call& call) const {
-        if (by_copies(ctx, [&](auto& copies) { copies.copy(a.from, call.pe(), a.to, a.pe, a.count); })) {
+        if (by_copies(ctx, [&](auto& copies) { copies.copy(a.from, a.from_pe, a.to, a.pe, a.count); })) {
             return a.signal.raise(ctx, a.pe);
         }
         bool ended = false;
         for (std::uint64_t first = 0; first < a.count && !ended; first += piece) {
-            move(ctx, a, call.pe(), first, a.count - first < piece ? a.count - first : piece);
+            move(ctx, a, first, a.count - first < piece ? a.count - first : piece);
             ended = call.ends(ctx);
         }
         ctx.sync(full_warp<Ctx>);
-        // Cumulative over what the other lanes have stored. Not where some of them have left it, as the run ends.
-        if (ctx.ballot(full_warp<Ctx>, ended) == 0 && ctx.lane() == 0) a.signal.raise(ctx, a.pe);
+        if (ctx.ballot(full_warp<Ctx>, ended) != 0) return call.refuse(status::stopped);
+        if (ctx.lane() == 0) a.signal.raise(ctx, a.pe);  // cumulative over what the other lanes have stored
     }
 
 private:
@@ -154,7 +156,7 @@ private:
 
     /// This lane's share of elements.
     template <class Ctx>
-    static LANEWAY_FN void move(Ctx& ctx, const arguments& a, int pe, std::uint64_t begin, std::uint64_t count) {
+    static LANEWAY_FN void move(Ctx& ctx, const arguments& a, std::uint64_t begin, std::uint64_t count) {
         const copy_share mine{static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
         std::byte* to = nullptr;
         const std::byte* from = nullptr;
@@ -162,7 +164,7 @@ private:
         a.from.visit([&]<class T>() {
             const auto first = a.from.template element<T>(), target = a.to.template element<T>();
             if constexpr (checks_accesses<Ctx>) {  // they see each access
-                const auto source = symmetric_ref<T>(first.segment, first.index + a.count).at(ctx, pe);
+                const auto source = symmetric_ref<T>(first.segment, first.index + a.count).at(ctx, a.from_pe);
                 const auto stored = symmetric_ref<T>(target.segment, target.index + a.count).at(ctx, a.pe);
                 for (std::uint64_t i = begin + mine.first; i < begin + count; i += mine.step) {
                     const T value = source[first.index + i];
@@ -170,7 +172,7 @@ private:
                 }
             } else {
                 to = reinterpret_cast<std::byte*>(address(ctx, target, a.pe) + begin);
-                from = reinterpret_cast<const std::byte*>(address(ctx, first, pe) + begin);
+                from = reinterpret_cast<const std::byte*>(address(ctx, first, a.from_pe) + begin);
                 bytes = count * sizeof(T);
             }
         });

@@ -139,6 +139,100 @@ TEST_P(trigger_circles_test, CirclesThatComeToRestAreNotNamed) {
     EXPECT_EQ(what.find("without end"), std::string::npos) << what;
 }
 
+/// What a run is told that waits in vain for tag 7 of PE 0, and sets off this one of PE 0.
+std::string told_at_deadline(runtime& rt, triggers& tags, std::uint32_t sets_off) {
+    return thrown<timeout_error>([&] { rt.run(trigger_and_wait{sets_off, 2, 7}, tags); });
+}
+/// Nobody sets these circles off, until somebody does.
+void expect_named_when_set_off(runtime& rt, triggers& tags, const std::string& circles) {
+    constexpr std::uint32_t no_operation = 6;
+    tags.prepare(0, 7, 1, trigger_operation::nothing(0));
+    const std::string what = told_at_deadline(rt, tags, no_operation);
+    says(what, "deadline passed while ");
+    EXPECT_EQ(what.find("without end"), std::string::npos) << what;
+    says(told_at_deadline(rt, tags, 2), circles);
+}
+
+/// Tags that have fired with other operations, of which none is left.
+TEST_P(trigger_circles_test, OperationsThatAreNewHaveNotGoneRound) {
+    const auto op = trigger_operation::nothing(0);
+    for (const firing before : {firing::each_round, firing::once}) {
+        runtime rt(job());
+        auto tags = rt.triggers({.tags = 8});
+        const int last = rt.n_pes() - 1;
+        tags.prepare(0, 2, 1, op, before);
+        tags.prepare(last, 3, 1, op, before);
+        rt.run(trigger_once{2, 1, 0}, tags);
+        rt.run(trigger_once{3, 1, last}, tags);
+        if (before == firing::each_round) {
+            EXPECT_TRUE(tags.disarm(0, 2));
+            EXPECT_TRUE(tags.disarm(last, 3));
+        }
+        tags.prepare(0, 2, 1, op.then(last, 3), firing::each_round);
+        tags.prepare(last, 3, 1, op.then(0, 2), firing::each_round);
+        expect_named_when_set_off(rt, tags, "; operations in a circle without end: ");
+    }
+}
+
+/// One of two has fired with the operation that it has.
+TEST_P(trigger_circles_test, AnOperationThatClosesACircleHasNotGoneRound) {
+    runtime rt(job());
+    auto tags = rt.triggers({.tags = 8});
+    const int last = rt.n_pes() - 1;
+    const auto op = trigger_operation::nothing(0);
+    tags.prepare(0, 2, 1, op, firing::each_round);
+    tags.prepare(last, 3, 1, op.then(0, 2), firing::each_round);
+    rt.run(trigger_once{3, 1, last}, tags);
+    EXPECT_TRUE(tags.disarm(0, 2));
+    tags.prepare(0, 2, 1, op.then(last, 3), firing::each_round);
+    expect_named_when_set_off(rt, tags, "; operations in a circle without end: ");
+}
+
+TEST_P(trigger_circles_test, NewOperationsOfCirclesThatMeetHaveNotGoneRound) {
+    runtime rt(job());
+    auto tags = rt.triggers({.tags = 8});
+    const int last = rt.n_pes() - 1;
+    const auto op = trigger_operation::nothing(0);
+    tags.prepare(0, 2, 2, op.then(0, 3).then(last, 4), firing::each_round);
+    tags.prepare(0, 3, 1, op, firing::each_round);
+    tags.prepare(last, 4, 1, op, firing::each_round);
+    rt.run(trigger_once{2, 2, 0}, tags);
+    EXPECT_TRUE(tags.disarm(0, 3));
+    EXPECT_TRUE(tags.disarm(last, 4));
+    tags.prepare(0, 3, 1, op.then(0, 2), firing::each_round);
+    tags.prepare(last, 4, 1, op.then(0, 2), firing::each_round);
+    expect_named_when_set_off(rt, tags, "; operations in circles without end: tag 2 of PE 0, tag 3 of PE 0, tag 4");
+}
+
+/// A lane has two tags fire, gives them operations that would go round, and waits for another one.
+struct close_circle_and_wait {
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        if (ctx.rank() != 0) return;
+        const auto op = trigger_operation::nothing(0);
+        for (std::uint32_t tag = 2; tag < 4; ++tag) {
+            if (triggers.trigger(ctx, tag) != status::ok || triggers.wait_fired(ctx, tag, 1) != status::ok) return;
+            while (!triggers.disarm(ctx, tag)) {
+                if (stopped(ctx)) return;
+            }
+            if (triggers.prepare(ctx, tag, 1, op.then(0, 5 - tag), firing::each_round) != status::ok) return;
+        }
+        (void)triggers.wait_fired(ctx, 7, 1);  // a failure ends the run
+    }
+};
+
+TEST_P(trigger_circles_test, OperationsThatLanesPrepareAnewHaveNotGoneRound) {
+    runtime rt(job());
+    auto tags = rt.triggers({.tags = 8});
+    for (const std::uint32_t tag : {2, 3}) {
+        tags.prepare(0, tag, 1, trigger_operation::nothing(0), firing::each_round);
+    }
+    tags.prepare(0, 7, 1, trigger_operation::nothing(0));
+    const std::string what = thrown<timeout_error>([&] { rt.run(close_circle_and_wait{}, tags); });
+    says(what, "deadline passed while ");
+    EXPECT_EQ(what.find("without end"), std::string::npos) << what;
+}
+
 INSTANTIATE_TEST_SUITE_P(devices, trigger_circles_test, testing::ValuesIn(trigger_devices()), name_of);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(trigger_circles_test);
 

@@ -246,7 +246,7 @@ TEST_P(triggers_misuse_test, TagsKeepTheirOperationWhileARoundIsOpen) {
     }
 }
 
-TEST_P(triggers_misuse_test, TheHostPreparesNothingWhileASessionGoesOn) {
+TEST_P(triggers_misuse_test, TheHostPreparesAndClearsNothingWhileASessionGoesOn) {
     runtime rt(unhurried_job());
     const auto fired = rt.allocate<std::uint64_t>(1);
     auto tags = rt.triggers({.tags = 8});
@@ -256,9 +256,17 @@ TEST_P(triggers_misuse_test, TheHostPreparesNothingWhileASessionGoesOn) {
         for (int i = 0; i < 2; ++i) {
             EXPECT_EQ(thrown<usage_error>([&] { tags.prepare(0, 2, 1, op); }),
                       "tag 2 of PE 0: operations are prepared before the session begins, or by its lanes");
+            EXPECT_EQ(thrown<usage_error>([&] { tags.clear(); }),
+                      "triggers: operations and counts are cleared before a session begins, or behind its end");
+            tags.trigger(0, 5);
             session.quiesce();
         }
         session.stop();
+        const auto left = tags.waiting();
+        ASSERT_EQ(left.size(), 1u);
+        EXPECT_EQ(left[0].count, 2u) << "what the session has counted is there";
+        EXPECT_NO_THROW(tags.clear());
+        EXPECT_TRUE(tags.waiting().empty());
         EXPECT_NO_THROW(tags.prepare(0, 2, 1, op));
     }
     auto session = rt.start(tags);

@@ -84,6 +84,19 @@ TEST_P(host_waits_test, ForCommands) {
     }
 }
 
+TEST_P(host_waits_test, ForRoomForPayloads) {
+    if (is_mixed(GetParam())) GTEST_SKIP() << "a store reaches no PE of another kind";
+    ends([](runtime& rt) {
+        const auto target = rt.allocate<std::uint64_t>(several);
+        remote_queue remote(rt.machine(), {.host_payload_bytes = 64}, nothing_to_run{});
+        const auto buffer = remote.buffer(target);
+        auto session = rt.start(remote);
+        const std::vector<std::uint64_t> one(1);
+        for (int i = 0; i < several; ++i) remote.call<nothing_to_run>(0, 7, host_payload::of(one, buffer));
+        for (unsigned i = 0; i < several; ++i) remote.post<nothing_to_run>(1, 7, host_payload::of(one, buffer, i));
+    });
+}
+
 TEST_P(host_waits_test, ForRoomInChannels) {
     ends([](runtime& rt) {
         channel_graph graph(rt);

@@ -71,7 +71,9 @@ TEST_P(remote_faults_test, AFunctionThatFaultsEndsTheRun) {
 }
 
 TEST_P(remote_faults_test, AKernelThatFaultsEndsTheRun) {
-    EXPECT_EXIT(tell_fault(true), testing::ExitedWithCode(told), "cuda:0: an illegal memory access was encountered");
+    EXPECT_EXIT(
+        tell_fault(true), testing::ExitedWithCode(told),
+        "cuda:0: an illegal memory access was encountered; .*kernel 0 'faults'.*launch 0 there, posted by PE 0");
 }
 
 LANEWAY_ON_DEVICES(remote_faults_test, lone_device());

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "laneway/base/interruption.hpp"
 #include "laneway/base/wait_limit.hpp"
 #include "remote_job.hpp"
 
@@ -214,7 +215,77 @@ TEST_P(remote_misuse_test, AKernelThatFailsIsNamed) {
     (void)remote.kernel("fine", [](const launch_request&) {});
     (void)remote.kernel("bad one", [](const launch_request& r) { (void)r.as<std::uint64_t>(); });
     EXPECT_EQ(thrown<host_call_error>([&] { rt.run(start_kernel{}, remote); }),
-              "kernel 1 'bad one' on PE " + last_of(rt) + ": its arguments were posted as 0 bytes, not 8");
+              "kernel 1 'bad one' on PE " + last_of(rt) +
+                  " (launch 0 there, posted by PE 0): its arguments were posted as 0 bytes, not 8");
+}
+
+TEST_P(remote_misuse_test, AStatusThatAKernelThrowsIsTold) {
+    runtime rt(session_job());
+    remote_queue remote(rt.machine(), ignored_call{});
+    (void)remote.kernel("fine", [](const launch_request&) {});
+    (void)remote.kernel("full", [](const launch_request&) { throw status{status::no_room}; });
+    (void)remote.kernel("odd", [](const launch_request&) { throw 7; });
+    const auto told_of = [&](std::uint32_t kernel) {
+        auto session = rt.start(remote);
+        remote.launch(0, 0, {});
+        remote.launch(0, 0, {});
+        session.quiesce();
+        remote.launch(0, kernel, {});
+        const std::string text = thrown<host_call_error>([&] { session.quiesce(); });
+        EXPECT_THROW(session.stop(), host_call_error);
+        return text;
+    };
+    says(told_of(1), "kernel 1 'full' on PE 0 (launch 2 there, posted by a host thread): no room left");
+    says(told_of(2), "kernel 2 'odd' on PE 0 (launch 2 there, posted by a host thread): unknown exception");
+}
+
+/// The same, in a run that does not end before it is told to.
+struct start_kernel_and_wait {
+    std::uint32_t never;
+    template <class Ctx, class Remote>
+    LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
+        if (ctx.pe() != 0 || !is_first_lane(ctx)) return;
+        (void)remote.launch(ctx, ctx.n_pes() - 1, 1, {});
+        (void)remote.wait_signal(ctx, never, 1);
+    }
+};
+
+/// Has such a run left by an error of CUDA's, as a GPU ends it, while its kernel runs or behind it.
+std::string told_of_gpu_error(runtime& rt, remote_queue<ignored_call>& remote, bool behind, bool throws) {
+    std::atomic<bool> began = false, over = false;
+    (void)remote.kernel("fine", [](const launch_request&) {});
+    (void)remote.kernel("suspect", [&](const launch_request&) {
+        const wait_limit until{std::chrono::seconds(20)};
+        began = true;
+        while (!behind && !over && !until.is_over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (throws) throw cuda_error("launching: an illegal memory access was encountered");
+    });
+    const interruption mine([&] {
+        if (!began) return;
+        if (behind) std::this_thread::sleep_for(std::chrono::milliseconds(50));  // until it has returned
+        over = true;
+        throw cuda_error("running a kernel on cuda:0: an illegal memory access was encountered");
+    });
+    const auto told = rt.allocate<std::uint64_t>(1);
+    return thrown<cuda_error>([&] { rt.run(start_kernel_and_wait{remote.signal(told, 0)}, remote); });
+}
+
+TEST_P(remote_misuse_test, AnErrorOfTheGpuNamesTheKernelBesideIt) {
+    if (!GetParam().starts_with("cpu")) return;  // a function of a kernel that sleeps holds up a checked device's lanes
+    const std::string failed = "running a kernel on cuda:0: an illegal memory access was encountered";
+    const std::string launch = " (launch 0 there, posted by PE 0)";
+    for (const bool behind : {false, true}) {
+        runtime rt(session_job());
+        remote_queue remote(rt.machine(), ignored_call{});
+        EXPECT_EQ(told_of_gpu_error(rt, remote, behind, false), failed +
+                                                                    "; the last kernel of a remote queue that PE " +
+                                                                    last_of(rt) + " ran: kernel 1 'suspect'" + launch);
+    }
+    runtime rt(session_job());
+    remote_queue remote(rt.machine(), ignored_call{});
+    EXPECT_EQ(told_of_gpu_error(rt, remote, false, true), failed + "; kernel 1 'suspect' on PE " + last_of(rt) +
+                                                              launch +
+                                                              ": launching: an illegal memory access was encountered");
 }
 
 /// Looks for a payload that is not there, or is of another type.
@@ -365,7 +436,7 @@ TEST_P(remote_misuse_test, AFailedSessionTellsItsPosters) {
         says(thrown<host_call_error>([&] {
                  for (;;) remote.call<ignored_call>(0, {});
              }),
-             "kernel 0 'bad' on PE 0: not today");
+             "kernel 0 'bad' on PE 0 (launch 0 there, posted by a host thread): not today");
         EXPECT_THROW(session.stop(), host_call_error);
     }
     auto again = rt.start(remote);
@@ -388,7 +459,8 @@ TEST_P(remote_misuse_test, FunctionsOfKernelsPostNothing) {
         auto session = rt.start(remote, other);
         remote.launch(0, kernel, bytes_of_arguments(how));
         says(thrown<host_call_error>([&] { session.quiesce(); }),
-             "kernel 0 'posts' on PE 0: remote queue: the function of a kernel posts nothing");
+             "kernel 0 'posts' on PE 0 (launch 0 there, posted by a host thread): remote queue: the function of a "
+             "kernel posts nothing");
         EXPECT_THROW(session.stop(), host_call_error);
     }
 }

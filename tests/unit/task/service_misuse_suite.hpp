@@ -49,7 +49,22 @@ concept fetches = requires(Service& served, Ctx& ctx, symmetric_ptr<std::uint64_
 };
 
 /// What one lane of the last PE does wrong.
-enum class wrong : std::uint32_t { pe, address, source, signal, much, waited, call_fails, post_fails, never, full };
+enum class wrong : std::uint32_t {
+    pe,
+    address,
+    source,
+    signal,
+    much,
+    get_pe,
+    get_much,
+    get_source,
+    get_target,
+    waited,
+    call_fails,
+    post_fails,
+    never,
+    full
+};
 
 struct ask_wrongly {
     wrong what;
@@ -75,6 +90,10 @@ private:
             case wrong::source: return served.copy(ctx, words[3], 2, words[0], 0);
             case wrong::signal: return served.copy(ctx, words[0], 2, words[1], 0, words[6]);
             case wrong::much: return served.put(ctx, words[0], 0, values, 4, words[9]);
+            case wrong::get_pe: return served.get(ctx, words[0], -3, words[1], 1);
+            case wrong::get_much: return served.get(ctx, words[0], 0, words[2], 3);
+            case wrong::get_source: return served.get(ctx, words[3], 0, words[0], 2);
+            case wrong::get_target: return served.copy_from(ctx, words[0], 0, 2, words[0], words[5]);
             case wrong::waited: return served.wait_signal(ctx, words[2], 1);
             case wrong::call_fails: return served.call(ctx, task<goes_wrong>, ask(goes::failing)).code;
             case wrong::post_fails: return served.post(ctx, task<goes_wrong>, ask(goes::failing));
@@ -105,6 +124,10 @@ TEST_P(service_misuse_test, WhatLanesNameMustExist) {
                                          ": element 4, where there are 0 to 3");
         says(told_of(wrong::signal),
              "an address outside symmetric memory while putting to PE 0: element 6, where there are 0 to 3");
+        says(told_of(wrong::get_pe), "no such PE while getting from PE -3");
+        says(told_of(wrong::get_much), "while getting from PE " + last + ": element 4, where there are 0 to 3");
+        says(told_of(wrong::get_source), "while getting from PE 0: element 4, where there are 0 to 3");
+        says(told_of(wrong::get_target), "while putting to PE " + last + ": element 5, where there are 0 to 3");
         says(told_of(wrong::much), "while putting to PE 0: element 9, where there are 0 to 3");
         EXPECT_NO_THROW(rt.run(do_nothing{}, served));  // nothing is left of what failed
         EXPECT_EQ(served.statistics().requests, 0u);

@@ -231,7 +231,7 @@ private:
     }
 
     LANEWAY_FN status carry_out_piece(Ctx& ctx, lane_mask mask, std::uint32_t tag, std::uint32_t piece) {
-        const std::uint64_t each = slots_[tag].piece_elements;
+        const std::uint64_t each = slots_[tag].piece_elements();
         return move(
             ctx, look_at(ctx, tag), piece * each, each,
             {static_cast<std::uint64_t>(rank_in(ctx, mask)), static_cast<std::uint64_t>(Ctx::count_lanes(mask))});

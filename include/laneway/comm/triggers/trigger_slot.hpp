@@ -50,11 +50,21 @@ struct alignas(destructive_bytes) trigger_slot {
     std::uint64_t closed = 0;  ///< rounds so far, which who closes them counts
     std::uint32_t done = 0;    ///< pieces of this round; more than there are: what it starts has begun
     std::uint32_t pieces = 0;
-    std::uint64_t piece_elements = 0;
+    std::uint32_t piece_units = 0;  ///< elements of a piece, in units of unit_elements
+    std::uint32_t held_at = 0;      ///< rounds that the tag had had when it got its operation, modulo 2^32
     std::uint32_t cells[trigger_operation::max_links] = {};  ///< of links to other PEs, 1 more each; 0: none
     trigger_operation operation;                             // it, and what comes before it, takes one line of memory
 
     static constexpr std::uint64_t max_pieces = 256;  ///< of an operation, that warps share out
+    static constexpr std::uint64_t unit_elements = 64;
+
+    [[nodiscard]] LANEWAY_FN std::uint64_t piece_elements() const { return piece_units * unit_elements; }
+    /// Whether the operation that the tag has, or had last, has been set off: one of its rounds is over, or open.
+    [[nodiscard]] LANEWAY_FN bool set_off() const {
+        constexpr std::uint32_t behind = 1u << 16;  // `fired` may lag so far behind `closed`, at most
+        const std::uint32_t since = static_cast<std::uint32_t>(fired) - held_at;
+        return (since != 0 && since < ~behind) || trigger_word{word}.open();
+    }
 
     /// When another operation takes the place of this one: links that are the same keep their cells.
     LANEWAY_FN void keep_cells(const trigger_operation& next) {
@@ -67,11 +77,12 @@ struct alignas(destructive_bytes) trigger_slot {
     /// Shares an operation out in pieces of 4 KiB, or larger ones of whole lines of memory.
     LANEWAY_FN void hold(const trigger_operation& prepared) {
         operation = prepared;
+        held_at = static_cast<std::uint32_t>(closed);
         const std::uint64_t min_piece = 4096 / prepared.element_bytes(), unit = 512 / prepared.element_bytes();
         const std::uint64_t even = (prepared.count() + max_pieces - 1) / max_pieces;
         const std::uint64_t piece = even < min_piece ? min_piece : (even + unit - 1) / unit * unit;
         const std::uint64_t all = (prepared.count() + piece - 1) / piece;
-        piece_elements = piece;
+        piece_units = static_cast<std::uint32_t>(piece / unit_elements);
         pieces = all == 0 ? 1 : static_cast<std::uint32_t>(all);
     }
 };

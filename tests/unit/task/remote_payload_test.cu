@@ -1,0 +1,1 @@
+#include "remote_payload_suite.hpp"  // on GPUs

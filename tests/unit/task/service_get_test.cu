@@ -1,0 +1,1 @@
+#include "service_get_suite.hpp"  // on GPUs
