@@ -4,12 +4,16 @@
 //                               --samples 256 --json FILE
 //   bench_communication_styles --programs all_reduce --devices "cuda:0-1;cuda:0-3" --elements 16777216
 //   bench_communication_styles --programs ping_pong --devices "cuda:0-1" --words 1 --steps 1000
-// Steps are those of the training, rounds of all-reduces, and hops of a message from one PE to the next. Of each style
-// one run warms up. What each run gives is compared: with what one thread of the host does, with the sums, with the
-// message as it must be. That thread takes seconds for the sizes above, and longer in proportion to weights, samples
-// and steps. A warp is blocked while it does not compute: see apps/parallel/computing_time.hpp.
+// --styles names those that are measured, all of them by default. Steps are those of the training, rounds of
+// all-reduces, and hops of a message from one PE to the next. Of each style one run warms up. What each run gives is
+// compared: with what one thread of the host does, with the sums, with the message as it must be. That thread takes
+// seconds for the sizes above, and longer in proportion to weights, samples and steps. A warp is blocked while it does
+// not compute: see apps/parallel/computing_time.hpp.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "all_reduce/all_reduce.hpp"
 #include "bench_support.hpp"
@@ -29,6 +33,20 @@ options job_of(const bench::arguments& args, const std::string& devices) {
     return job;
 }
 
+/// Those of the styles that are asked for, by their names.
+template <std::size_t N>
+std::vector<apps::communication_style> chosen_of(const bench::arguments& args,
+                                                 const apps::communication_style (&all)[N]) {
+    const std::vector<std::string> names = args.list("styles");
+    std::vector<apps::communication_style> chosen;
+    for (const auto style : all) {
+        const bool asked = std::find(names.begin(), names.end(), to_string(style)) != names.end();
+        if (names.empty() || asked) chosen.push_back(style);
+    }
+    if (chosen.empty()) throw usage_error("styles: none of \"" + args.text("styles") + "\"");
+    return chosen;
+}
+
 void require(bool right, const std::string& what) {
     if (!right) throw device_fault(what);
 }
@@ -37,7 +55,7 @@ void require(bool right, const std::string& what) {
 void measure_training_on(const bench::arguments& args, apps::training_options o, const apps::training_data& data,
                          const apps::training_result& one, const std::string& devices, bench::json_lines& json) {
     o.job = job_of(args, devices);
-    for (const auto style : apps::communication_styles) {
+    for (const auto style : chosen_of(args, apps::communication_styles)) {
         const std::string name = to_string(style);
         o.style = style;
         const auto times = bench::times_of(args.number("runs"), o.steps, [&]() -> bench::timed_run {
@@ -63,7 +81,7 @@ void measure_all_reduce(const bench::arguments& args, const std::string& devices
     o.job = job_of(args, devices);
     o.elements = args.number("elements", 1, std::uint64_t{1} << 36);
     o.rounds = static_cast<std::uint32_t>(args.number("steps", 1, 1u << 20));
-    for (const auto style : apps::all_reduce_styles) {
+    for (const auto style : chosen_of(args, apps::all_reduce_styles)) {
         const std::string name = to_string(style);
         o.style = style;
         const auto times = bench::times_of(args.number("runs"), o.rounds, [&]() -> bench::timed_run {
@@ -82,7 +100,7 @@ void measure_ping_pong(const bench::arguments& args, const std::string& devices,
     o.words = args.number("words", 1, std::uint64_t{1} << 33);
     o.rounds = static_cast<std::uint32_t>(args.number("steps", 1, 1u << 20));
     const std::uint64_t hops = o.rounds * parse_devices(devices).size();
-    for (const auto style : apps::communication_styles) {
+    for (const auto style : chosen_of(args, apps::communication_styles)) {
         const std::string name = to_string(style);
         o.style = style;
         const auto times = bench::times_of(args.number("runs"), static_cast<double>(hops), [&]() -> bench::timed_run {
@@ -119,6 +137,7 @@ int main(int argc, char** argv) {
         const bench::arguments args(argc, argv,
                                     {{"programs", "training;all_reduce;ping_pong"},
                                      {"devices", "cpu:1;cpu:2"},
+                                     {"styles", ""},
                                      {"widths", "64,128,128,16"},
                                      {"samples", "64"},
                                      {"rate", ""},

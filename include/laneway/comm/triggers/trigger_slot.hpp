@@ -55,7 +55,7 @@ struct alignas(destructive_bytes) trigger_slot {
     std::uint32_t cells[trigger_operation::max_links] = {};  ///< of links to other PEs, 1 more each; 0: none
     trigger_operation operation;                             // it, and what comes before it, takes one line of memory
 
-    static constexpr std::uint64_t max_pieces = 256;  ///< of an operation, that warps share out
+    static constexpr std::uint64_t max_pieces = 1024;  ///< of an operation, that warps share out
     static constexpr std::uint64_t unit_elements = 64;
 
     [[nodiscard]] LANEWAY_FN std::uint64_t piece_elements() const { return piece_units * unit_elements; }
