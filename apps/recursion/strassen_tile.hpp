@@ -16,6 +16,8 @@ struct product_tile {
 struct multiply_tile {
     using element = product_tile;
     static constexpr task_width width = task_width::block;
+    /// Whose lanes have a piece of a large tile each, and registers for its sums.
+    static constexpr int block_warps = 16;
 
     static constexpr std::uint32_t max_rows = 128, max_columns = 256, max_depth = 7;
 
