@@ -10,6 +10,7 @@
 #include "laneway/base/error.hpp"
 #include "laneway/simt/device.hpp"
 #include "push_residuals.hpp"
+#include "rank_rules.hpp"
 
 namespace laneway::apps {
 
