@@ -283,7 +283,10 @@ public:
     LANEWAY_FN void refresh(Ctx& ctx) {
         if (calls_.waiting().seems_due(ctx)) ctx.store(&shared_.any, 1u, order::relaxed, scope::block);
     }
-    LANEWAY_FN void assist(Ctx& ctx) { (void)calls_.waiting().turn(ctx, full_warp<Ctx>); }
+    LANEWAY_FN void assist(Ctx& ctx) {
+        const shard_team<Ctx> team(shared_.team);
+        (void)calls_.waiting().turn(ctx, full_warp<Ctx>, &team);
+    }
     LANEWAY_FN void attend(Ctx& ctx) {
         if (host_.n_slots != 0) {
             if (ctx.lane() == 0) host_message_turn<Ctx, message_calls<Ctx, Out>>(host_, calls_)(ctx);

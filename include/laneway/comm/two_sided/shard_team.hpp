@@ -1,10 +1,10 @@
 // Warps of a block that turn a shard together where much waits to be matched.
 //
-// Only warps without a function of a user's on their stack look here: those whose bodies have returned, between their
-// turns, and those that serve. Who has a shard and finds much in it leads: it opens the team for a moment, and those
-// that look then join. When it has closed the team, exactly those are in it, and each does the same turn to its end:
-// none of them waits for anybody else, so all come to each barrier. Who comes late, or is in other work for long, is
-// not in it, and nobody waits for that one.
+// Who has a shard and finds much in it leads: it opens the team for a moment, and warps that look then join. These have
+// no function of a user's on their stack: their bodies have returned, or they serve, and they look between their turns.
+// When the leader has closed the team, exactly those that came are in it, and each does the same turn to its end: none
+// of them waits for anybody else, so all come to each barrier. Who comes late, or is in other work for long, is not in
+// it, and nobody waits for that one.
 #pragma once
 
 #include "laneway/comm/block_team.hpp"
@@ -38,7 +38,7 @@ public:
     }
     /// Whether warps may join. Any lane.
     [[nodiscard]] LANEWAY_FN bool is_open(Ctx& ctx) const { return (door(ctx, order::relaxed) & open) != 0; }
-    /// Whether there are others to lead, and nobody does. Any lane.
+    /// Whether there are some to lead, and nobody does. Any lane.
     [[nodiscard]] LANEWAY_FN bool may_lead(Ctx& ctx) const {
         return ctx.load(&shared_.free, order::relaxed, scope::block) > 1 && door(ctx, order::relaxed) == 0;
     }

@@ -25,7 +25,8 @@ public:
         return done;
     }
 
-    /// About how many receives and messages wait at a shard: of each ring a power of two. A whole warp.
+    /// About how many receives and messages wait at a shard: of each ring a power of two, so that where little does
+    /// a look or two is enough. A whole warp.
     [[nodiscard]] static LANEWAY_SLOW std::uint32_t load(Ctx& ctx, const message_shard_ref& shard) {
         std::uint32_t n = 0;
         if (ctx.lane() == 0) {
@@ -35,12 +36,11 @@ public:
         for (int source = ctx.lane(); source < ctx.n_pes(); source += Ctx::warp_lanes) {
             const chunk_receiver& in = shard.from[source];
             const std::uint64_t first = ctx.load(shard.next + source, order::relaxed, scope::device);
-            std::uint32_t come = 0;
             for (std::uint32_t slots = 1; slots <= in.n_slots; slots *= 2) {
                 const std::uint64_t last = first + slots - 1;
-                if (chunk_receiver::label_of(in.peek(ctx, last), last).bits != 0) come = slots;
+                if (chunk_receiver::label_of(in.peek(ctx, last), last).bits == 0) break;
+                n += slots / 2 + slots % 2;  // as many as half of them were counted before
             }
-            n += come;
         }
         return warp_sum(ctx, n);
     }
