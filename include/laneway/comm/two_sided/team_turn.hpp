@@ -136,7 +136,8 @@ private:
         const std::uint32_t place = take_place(active, all);
         const match_result found = shard_.engine.arrive_together(team_, active, message.key, place);
         const bool waits = found.outcome == match_outcome::queued, matched = found.outcome == match_outcome::matched;
-        const bool in_ring = delivery_.keep(ctx, shard_, waits, place, mine.ticket, message);
+        const bool in_ring =
+            delivery_.keep(ctx, shard_, waits, place, mine.ticket, message, allocate(ctx, waits, message));
         if (found.outcome == match_outcome::refused) {
             (void)fail(ctx, status::unexpected_message, operation::receive, mine.source, message.key.tag, view_.number);
         }
@@ -150,6 +151,18 @@ private:
             shard_.from[mine.source].give_back_relaxed(ctx, lane_mask{1} << ctx.lane(), mine.ticket);
         }
         ctx.sync(full_warp<Ctx>);
+    }
+    /// One warp after the other: where there is too little memory the first messages of a ring get it, so that the
+    /// slots that are needed next are not those that keep their payloads.
+    LANEWAY_FN std::byte* allocate(Ctx& ctx, bool waits, const incoming_message& message) const {
+        if (!team_.any(waits && message.form == message_form::in_slot)) return nullptr;
+        constexpr std::uint32_t lanes = Ctx::warp_lanes;
+        std::byte* got = nullptr;
+        for (std::uint32_t first = 0; first < team_.lanes(); first += lanes) {
+            if (team_.number() / lanes == first / lanes) got = delivery_.allocate(ctx, waits, message);
+            team_.sync();
+        }
+        return got;
     }
     /// One lane.
     LANEWAY_FN void note_arrivals(Ctx& ctx, std::uint32_t n) const {
