@@ -185,6 +185,7 @@ two_sided_ref two_sided_memory::ref(int pe) const {
     made.n_looks = looks(options_);
     made.slot_payload = options_.eager_bytes;
     made.number = number_;
+    made.team_load = options_.team_load;
     made.exact_length = options_.exact_length;
     made.rules = options_.rules;
     return made;
@@ -233,8 +234,8 @@ matching_statistics two_sided_memory::statistics(const shard_memory& shard) cons
     return all;
 }
 
-matching_statistics two_sided_memory::statistics(int pe) const {
-    matching_statistics all;
+communicator_statistics two_sided_memory::statistics(int pe) const {
+    communicator_statistics all;
     for (const auto& shard : parts_[static_cast<std::size_t>(pe)].shards) {
         const matching_statistics one = statistics(*shard);
         all.counts.messages += one.counts.messages;
@@ -246,6 +247,9 @@ matching_statistics two_sided_memory::statistics(int pe) const {
         all.unexpected += one.unexpected;
         all.max_posted = std::max(all.max_posted, one.max_posted);
         all.max_unexpected = std::max(all.max_unexpected, one.max_unexpected);
+        const shard_state state = shard->state.copy_out()[0];
+        all.turns += state.turns;
+        all.team_turns += state.team_turns;
     }
     return all;
 }

@@ -87,7 +87,7 @@ public:
     /// Messages that nobody has received. Host, between runs.
     [[nodiscard]] std::vector<pending_message> pending() const { return memory_->memory().pending(); }
     /// What a PE's engines have done so far. Host, between runs.
-    [[nodiscard]] matching_statistics statistics(int pe) const { return memory_->memory().statistics(pe); }
+    [[nodiscard]] communicator_statistics statistics(int pe) const { return memory_->memory().statistics(pe); }
     /// Of the memory within communicator_options::unexpected_bytes; refused requests are messages that kept their slots
     /// of the ring. Host, between runs.
     [[nodiscard]] quota_statistics unexpected_memory(int pe) const { return memory_->memory().unexpected_memory(pe); }
@@ -167,6 +167,7 @@ public:
 
     // As a component, see run/component.hpp.
     [[nodiscard]] std::uint64_t held_bytes(int) const { return memory_->memory().held_bytes(); }
+    [[nodiscard]] double server_share(int) const { return 0; }  // servers that there are have time for it
     void begin(machine& machine, const comm_plan&, const run_deadline&) const { memory_->begin(machine); }
     void end(const run_report&) const { memory_->end(); }
     [[nodiscard]] std::string account() const { return memory_->memory().account(); }

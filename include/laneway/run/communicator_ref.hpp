@@ -12,7 +12,21 @@ namespace laneway {
 struct communicator_shared {
     shared_call_state calls;
     alignas(16) std::uint32_t any;  ///< somebody has seen that something is due
+    shard_team_shared team;
 };
+
+/// What a server warp keeps of a communicator between its turns.
+struct communicator_server {
+    bool is_free = false;
+    std::uint32_t turns = 0;
+};
+
+/// Takes part in a turn that another warp of the block leads. Whether there was one for this warp. The whole warp,
+/// together.
+template <class Ctx>
+LANEWAY_SLOW bool turn_with_team(Ctx& ctx, const two_sided_ref& view, const shard_team<Ctx>& team) {
+    return team.join(ctx, [&](auto& all) { (void)team_turn<Ctx>(view, view.shards[team.shard()], all)(ctx); });
+}
 
 /// A lane's access to the communicator: its PE is the rank. Calls are made by a lane, also in divergent code; by a
 /// warp, whose lanes call together with the same arguments and all get the result; or by all working warps of a block,
@@ -249,10 +263,19 @@ public:
         if (ctx.warp() == 0 && ctx.lane() == 0) shared_ = {};
     }
     LANEWAY_FN bool poll(Ctx& ctx) {
-        const auto any =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_.any, order::relaxed, scope::block); });
-        if (any == 0) return false;
-        if (calls_.waiting().turn_some(ctx)) return true;
+        const shard_team<Ctx> team(shared_.team);
+        if (!is_free_) {
+            is_free_ = true;  // its body has returned
+            team.be_free(ctx);
+        }
+        enum : std::uint32_t { nothing, due, team_is_open };
+        const auto found = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
+            if (team.is_open(ctx)) return team_is_open;
+            return ctx.load(&shared_.any, order::relaxed, scope::block) != 0 ? due : nothing;
+        });
+        if (found == nothing) return false;
+        if (found == team_is_open) return turn_with_team(ctx, view_, team);
+        if (calls_.waiting().turn_some(ctx, team)) return true;
         if (ctx.lane() == 0) ctx.store(&shared_.any, 0u, order::relaxed, scope::block);
         return false;
     }
@@ -260,7 +283,10 @@ public:
     LANEWAY_FN void refresh(Ctx& ctx) {
         if (calls_.waiting().seems_due(ctx)) ctx.store(&shared_.any, 1u, order::relaxed, scope::block);
     }
-    LANEWAY_FN void assist(Ctx& ctx) { (void)calls_.waiting().turn(ctx, full_warp<Ctx>); }
+    LANEWAY_FN void assist(Ctx& ctx) {
+        const shard_team<Ctx> team(shared_.team);
+        (void)calls_.waiting().turn(ctx, full_warp<Ctx>, &team);
+    }
     LANEWAY_FN void attend(Ctx& ctx) {
         if (host_.n_slots != 0) {
             if (ctx.lane() == 0) host_message_turn<Ctx, message_calls<Ctx, Out>>(host_, calls_)(ctx);
@@ -395,6 +421,7 @@ private:
     message_calls<Ctx, Out> calls_;
     Out& out_;
     shared_calls<Ctx, Out> together_;
+    bool is_free_ = false;
 };
 
 /// Device view of the component on a PE.
@@ -403,6 +430,8 @@ struct communicator_ref {
     static constexpr std::size_t shared_bytes = sizeof(communicator_shared);
     static constexpr int cuda_warps = small_block_warps;
     static constexpr bool counts_work = true;
+    static constexpr bool serves = true;
+    using server_state = communicator_server;
 
     two_sided_ref two_sided;
     host_messages_ref host;
@@ -412,6 +441,13 @@ struct communicator_ref {
     template <class Ctx, class Out>
     LANEWAY_FN communicator_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles&, std::byte* shared) const {
         return {ctx, out, two_sided, host, shared};
+    }
+    /// Server warps match where much waits, those of one block, while all others may be in bodies.
+    template <class Ctx, class Forward>
+    LANEWAY_FN bool serve(Ctx& ctx, const roles&, server_state& kept, std::byte* shared, Forward&) const {
+        // Where a warp is one lane, lanes serve while they wait, within their bodies.
+        if (Ctx::warp_lanes == 1 || ctx.block() != 0 || two_sided.team_load == 0) return false;
+        return serve_as_team(ctx, kept, reinterpret_cast<communicator_shared*>(shared)->team);
     }
     template <class Ctx>
     LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
@@ -437,6 +473,25 @@ struct communicator_ref {
     }
     template <class Ctx>
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
+
+private:
+    /// Looks at shards, now and then at the next one.
+    template <class Ctx>
+    LANEWAY_SLOW bool serve_as_team(Ctx& ctx, server_state& kept, shard_team_shared& shared) const {
+        constexpr std::uint32_t turns_to_look = 16;
+        const shard_team<Ctx> team(shared);
+        if (!kept.is_free) {
+            kept.is_free = true;
+            team.be_free(ctx);
+        }
+        if (once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{team.is_open(ctx)}; }) != 0) {
+            return turn_with_team(ctx, two_sided, team);
+        }
+        if (++kept.turns % turns_to_look != 0) return false;
+        const std::uint32_t number = kept.turns / turns_to_look + static_cast<std::uint32_t>(ctx.warp());
+        const message_turn<Ctx> turn(two_sided, two_sided.shards[number % two_sided.n_shards]);
+        return turn.is_for_team(ctx, team) && turn(ctx, &team);
+    }
 };
 
 }  // namespace laneway

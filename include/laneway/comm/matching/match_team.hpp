@@ -131,9 +131,10 @@ private:
     Ctx& ctx_;
 };
 
-/// In shared memory.
-struct match_block_shared {
-    static constexpr std::uint32_t max_warps = 16;
+/// In shared memory, of so many warps at most.
+template <std::uint32_t MaxWarps>
+struct match_warps_shared {
+    static constexpr std::uint32_t max_warps = MaxWarps;
     static constexpr std::uint32_t max_lanes = 32 * max_warps;
     static constexpr std::uint32_t slots = 2 * max_lanes;
     static_assert(max_lanes < 1u << match_total_bits);
@@ -151,30 +152,57 @@ struct match_block_shared {
     std::uint8_t speakers[slots][max_warps];
 };
 
-/// Blocks of at most match_block_shared::max_warps warps. What lanes tell each other lies in one of two places by
-/// turns, so one barrier between writing and reading is enough.
+using match_block_shared = match_warps_shared<16>;
+
+/// Some warps of a block, numbered from 0: here all of them. Another such type has the same members; its sync may say
+/// false where the program is ending and others may not come.
 template <class Ctx>
+class all_warps_of_block {
+public:
+    LANEWAY_FN explicit all_warps_of_block(Ctx& ctx) : ctx_(ctx) {}
+
+    [[nodiscard]] LANEWAY_FN int index() const { return ctx_.warp(); }
+    [[nodiscard]] LANEWAY_FN int warps() const { return ctx_.n_warps(); }
+    LANEWAY_FN bool sync(Ctx& ctx) {
+        ctx.sync_block();
+        return true;
+    }
+
+private:
+    Ctx& ctx_;
+};
+
+/// Blocks, or some of their warps, at most Shared::max_warps. What lanes tell each other lies in one of two places by
+/// turns, so one barrier between writing and reading is enough. Where the program is ending nobody brings anything any
+/// more, and nothing is found, so that all loops end.
+template <class Ctx, class Warps = all_warps_of_block<Ctx>, class Shared = match_block_shared>
 class match_block {
 public:
     using context_type = Ctx;
 
-    /// All lanes of the block, together.
-    LANEWAY_FN match_block(Ctx& ctx, match_block_shared* shared) : ctx_(ctx), shared_(shared) {
-        const auto lanes = static_cast<std::uint32_t>(ctx.n_warps()) * Ctx::warp_lanes;
-        for (std::uint32_t i = number(); i < match_block_shared::slots; i += lanes) {
+    /// All lanes of the warps, together.
+    LANEWAY_FN match_block(Ctx& ctx, Shared* shared) : match_block(ctx, Warps(ctx), shared) {}
+    LANEWAY_FN match_block(Ctx& ctx, const Warps& warps, Shared* shared) : ctx_(ctx), warps_(warps), shared_(shared) {
+        for (std::uint32_t i = number(); i < Shared::slots; i += lanes()) {
             shared->table[0][i] = {};
             shared->table[1][i] = {};
         }
-        ctx.sync_block();
+        sync();
     }
 
     [[nodiscard]] LANEWAY_FN Ctx& ctx() const { return ctx_; }
     [[nodiscard]] LANEWAY_FN std::uint32_t number() const {
         return warp() * Ctx::warp_lanes + static_cast<std::uint32_t>(ctx_.lane());
     }
-    LANEWAY_FN void sync() { ctx_.sync_block(); }
+    [[nodiscard]] LANEWAY_FN std::uint32_t lanes() const {
+        return static_cast<std::uint32_t>(warps_.warps()) * Ctx::warp_lanes;
+    }
+    LANEWAY_FN void sync() {
+        if (!ended_) ended_ = !warps_.sync(ctx_);
+    }
     [[nodiscard]] LANEWAY_FN bool any(bool mine) {
         const std::uint64_t* const told = tell(ctx_.ballot(full_warp<Ctx>, mine));
+        if (ended_) return false;
         std::uint64_t found = 0;
         each_warp([&](std::uint32_t w) { found |= told[w]; });
         return ctx_.ballot(full_warp<Ctx>, found != 0) != 0;
@@ -182,6 +210,7 @@ public:
     [[nodiscard]] LANEWAY_FN match_share share(bool mine) {
         const lane_mask lanes = ctx_.ballot(full_warp<Ctx>, mine);
         const std::uint64_t* const told = tell(static_cast<std::uint64_t>(Ctx::count_lanes(lanes)));
+        if (ended_) return {};
         std::uint32_t sums = 0;  // of all, and of the warps below behind that
         each_warp([&](std::uint32_t w) { sums += static_cast<std::uint32_t>(told[w]) * (w < warp() ? 0x10001 : 1); });
         sums = warp_sum(ctx_, sums);
@@ -192,6 +221,7 @@ public:
         const std::uint64_t by_bit = detail::count_bits(ctx_, bits);
         const std::uint64_t* const told =
             tell(by_bit << match_total_bits | static_cast<std::uint64_t>(Ctx::count_lanes(lanes)));
+        if (ended_) return {};
         std::uint64_t all = 0;
         std::uint32_t below = 0;
         each_warp([&](std::uint32_t w) {
@@ -251,7 +281,7 @@ private:
         std::uint32_t slot = 0;
     };
 
-    [[nodiscard]] LANEWAY_FN std::uint32_t warp() const { return static_cast<std::uint32_t>(ctx_.warp()); }
+    [[nodiscard]] LANEWAY_FN std::uint32_t warp() const { return static_cast<std::uint32_t>(warps_.index()); }
     [[nodiscard]] static LANEWAY_FN std::uint32_t first_bit(lane_mask mask) {
         return static_cast<std::uint32_t>(Ctx::first_lane(mask));
     }
@@ -270,7 +300,7 @@ private:
     /// Lanes share out the warps of the block.
     template <class Look>
     LANEWAY_FN void each_warp(Look&& look) const {
-        const auto warps = static_cast<std::uint32_t>(ctx_.n_warps());
+        const auto warps = static_cast<std::uint32_t>(warps_.warps());
         for (auto w = static_cast<std::uint32_t>(ctx_.lane()); w < warps; w += Ctx::warp_lanes) look(w);
     }
     /// One lane of each warp speaks for those of its warp with the same key: it puts them down in a hash table.
@@ -284,17 +314,18 @@ private:
         // Everybody has read what this lane has put down the last time.
         if (used_ != no_lane) shared_->table[turn_ ^ 1][used_] = {};
         used_ = no_lane;
-        if (speaks) used_ = put_down(met.same, key);
+        if (speaks && !ended_) used_ = put_down(met.same, key);
         sync();
+        if (ended_) return {};
         met.slot = ctx_.shuffle(full_warp<Ctx>, used_, mine ? Ctx::first_lane(met.same) : ctx_.lane());
         if (mine) met.warps = shared_->table[turn_][met.slot].warps;
         turn_ ^= 1;
         return mine ? met : meeting{};
     }
     LANEWAY_FN std::uint32_t put_down(lane_mask same, std::uint64_t key) {
-        match_block_shared::slot_words* const table = shared_->table[turn_];
-        std::uint32_t slot = static_cast<std::uint32_t>((key * 0x9e3779b97f4a7c15u) >> 32) % match_block_shared::slots;
-        for (;; slot = (slot + 1) % match_block_shared::slots) {
+        typename Shared::slot_words* const table = shared_->table[turn_];
+        std::uint32_t slot = static_cast<std::uint32_t>((key * 0x9e3779b97f4a7c15u) >> 32) % Shared::slots;
+        for (;; slot = (slot + 1) % Shared::slots) {
             std::uint32_t owner = 0;
             if (ctx_.compare_exchange(&table[slot].owner, owner, number() + 1, order::relaxed, scope::block)) break;
             if (shared_->keys[owner - 1] == key) break;
@@ -306,7 +337,9 @@ private:
     }
 
     Ctx& ctx_;
-    match_block_shared* shared_;
+    Warps warps_;
+    Shared* shared_;
+    bool ended_ = false;
     std::uint32_t turn_ = 0, answer_turn_ = 0, told_turn_ = 0;
     std::uint32_t used_ = no_lane;
 };

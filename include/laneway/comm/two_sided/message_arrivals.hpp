@@ -143,7 +143,8 @@ private:
     LANEWAY_FN match_result put_into_engine(Ctx& ctx, bool active, std::uint32_t place, std::uint64_t ticket,
                                             const incoming_message& message, bool& in_ring) const {
         const match_result found = shard_.engine.arrive(ctx, active, message.key, place);
-        in_ring = delivery_.keep(ctx, shard_, found.outcome == match_outcome::queued, place, ticket, message);
+        const bool waits = found.outcome == match_outcome::queued;
+        in_ring = delivery_.keep(ctx, shard_, waits, place, ticket, message, delivery_.allocate(ctx, waits, message));
         return found;
     }
     /// The same without an order. A lane that posts a receive may take the message as soon as it is there, so it is
@@ -154,7 +155,8 @@ private:
         match_result found;
         if (active) found = shard_.table.meet(ctx, message.key);
         const bool is_early = active && found.outcome != match_outcome::matched;
-        in_ring = delivery_.keep(ctx, shard_, is_early, place, ticket, message);
+        in_ring =
+            delivery_.keep(ctx, shard_, is_early, place, ticket, message, delivery_.allocate(ctx, is_early, message));
         if (is_early) found = shard_.table.arrive(ctx, message.key, place);
         const bool matched = found.outcome == match_outcome::matched;
         delivery_.drop(ctx, shard_, is_early && matched && !in_ring, place);

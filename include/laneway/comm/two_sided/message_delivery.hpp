@@ -42,13 +42,17 @@ public:
         return true;
     }
 
-    /// Keeps a message for which there is no receive yet. True where its payload has its slot still: the ring then has
-    /// one less for the sender, until the message is received.
+    /// Memory for the payload of a message for which there is no receive yet; null where it needs none, or there is
+    /// none. Any lanes, each another.
+    LANEWAY_SLOW std::byte* allocate(Ctx& ctx, bool mine, const incoming_message& message) const {
+        if (!mine || message.form != message_form::in_slot) return nullptr;
+        return static_cast<std::byte*>(view_.payloads.allocate(ctx, message.bytes));
+    }
+    /// Keeps such a message. True where its payload has its slot still, as it has no memory: the ring then has one less
+    /// for the sender, until the message is received.
     LANEWAY_SLOW bool keep(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place,
-                           std::uint64_t ticket, const incoming_message& message) const {
+                           std::uint64_t ticket, const incoming_message& message, std::byte* to) const {
         const bool in_slot = mine && message.form == message_form::in_slot;
-        std::byte* to = nullptr;
-        if (in_slot) to = static_cast<std::byte*>(view_.payloads.allocate(ctx, message.bytes));
         const bool in_ring = in_slot && to == nullptr;
         if (mine) {
             unexpected_message& kept = shard.unexpected[place];

@@ -1,9 +1,10 @@
 // Turning a shard: taking what lanes ask and what has come, in their orders, and matching it. One warp, or a lone lane,
-// at a time.
+// at a time; where much waits, that warp and others of its block (shard_team.hpp).
 #pragma once
 
 #include "laneway/comm/two_sided/asked_requests.hpp"
 #include "laneway/comm/two_sided/shard_lock.hpp"
+#include "laneway/comm/two_sided/team_turn.hpp"
 
 namespace laneway {
 
@@ -16,8 +17,8 @@ public:
     LANEWAY_FN message_turn(const two_sided_ref& view, const message_shard_ref& shard)
         : view_(view), shard_(shard), rings_(view, shard), sends_(view, shard), lock_(*shard.state) {}
 
-    /// Whether there was anything to do, and nobody else at it.
-    LANEWAY_SLOW bool operator()(Ctx& ctx) const {
+    /// Whether there was anything to do, and nobody else at it. `team`: of the block, where the warp may call others.
+    LANEWAY_SLOW bool operator()(Ctx& ctx, [[maybe_unused]] const shard_team<Ctx>* team = nullptr) const {
         if (once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{seems_due(ctx) && lock_.take(ctx)}; }) == 0)
             return false;
         ctx.sync(full_warp<Ctx>);  // what lane 0 has acquired is visible to all
@@ -25,7 +26,11 @@ public:
         const unexpected_places<Ctx> places(view_, shard_);
         const message_arrivals<Ctx> arrivals(view_, shard_);
         const asked_requests<Ctx> asked(view_, shard_, arrivals);
-        bool worked = false;
+        std::uint64_t by_team = 0;
+        if constexpr (Ctx::warp_lanes > 1) {
+            if (team != nullptr) by_team = turn_together(ctx, *team);
+        }
+        bool worked = by_team != 0;
         if (view_.rules.is_unordered()) places.reclaim(ctx);
         for (int batch = 0; batch < max_batches && asked.take(ctx); ++batch) worked = true;
         worked = send_waiting(ctx) || worked;
@@ -33,7 +38,8 @@ public:
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) {
             if (shard_.state->told_of != 0 && places.room() != 0 && have_all_come(ctx)) shard_.state->told_of = 0;
-            end(ctx, asked.done() + arrivals.done());
+            if (worked) ++(by_team != 0 ? shard_.state->team_turns : shard_.state->turns);
+            end(ctx, asked.done() + arrivals.done() + by_team);
         }
         ctx.sync(full_warp<Ctx>);
         return worked;
@@ -54,8 +60,24 @@ public:
         return due || (view_.rules.is_unordered() && rings_.is_any_past_kept_slots(ctx));
     }
 
+    /// Whether so much waits at the shard that a team turns it. The whole warp, together.
+    [[nodiscard]] LANEWAY_FN bool is_for_team(Ctx& ctx, const shard_team<Ctx>& team) const {
+        if (view_.team_load == 0 || view_.rules.is_unordered()) return false;  // lanes match in tables themselves
+        if (once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{team.may_lead(ctx)}; }) == 0) return false;
+        return team_turn<Ctx>::load(ctx, shard_) >= view_.team_load;
+    }
+
 private:
     static constexpr int max_batches = Ctx::warp_lanes == 1 ? 8 : 4;
+
+    /// What a team has taken; the rest is for this warp, as in any turn.
+    LANEWAY_SLOW std::uint64_t turn_together(Ctx& ctx, const shard_team<Ctx>& team) const {
+        if (!is_for_team(ctx, team)) return 0;
+        std::uint64_t done = 0;
+        const auto number = static_cast<std::uint32_t>(&shard_ - view_.shards);
+        (void)team.lead(ctx, number, [&](auto& all) { done = team_turn<Ctx>(view_, shard_, all)(ctx); });
+        return done;
+    }
 
     /// Sends those messages that have waited and whose slot is free by now.
     LANEWAY_SLOW bool send_waiting(Ctx& ctx) const {

@@ -19,15 +19,16 @@ public:
     /// What the lane waits for next is a matter of this shard: every second turn is for it.
     LANEWAY_FN void wait_for_shard(std::uint32_t number) { home_ = number; }
 
-    /// The lanes of the mask, together: a turn of a shard, and a piece of a payload. Whether there was either.
-    LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) {
+    /// The lanes of the mask, together: a turn of a shard, and a piece of a payload. Whether there was either. `team`:
+    /// as in message_turn.
+    LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask, const shard_team<Ctx>* team = nullptr) {
         const fetch_queue<Ctx> fetches(view_);
         const bool worked = fetches.turn(ctx, mask, turns_ / 2);
         ++turns_;
         const std::uint32_t mine = turns_ % 2 != 0 ? home_ : turns_ / 2 % view_.n_shards;
         const std::uint32_t number = ctx.shuffle(mask, mine, Ctx::first_lane(mask));
         const message_shard_ref& shard = view_.shards[number];
-        if (mask == full_warp<Ctx>) return message_turn<Ctx>(view_, shard)(ctx) || worked;
+        if (mask == full_warp<Ctx>) return message_turn<Ctx>(view_, shard)(ctx, team) || worked;
         // Its mates are elsewhere, so one lane does it alone.
         const auto alone = once(ctx, mask, [&] {
             return std::uint32_t{
@@ -41,9 +42,9 @@ public:
     /// What else waiting lanes do for the program. The lanes of the mask, together.
     LANEWAY_FN status help(Ctx& ctx, lane_mask mask) { return out_.help(ctx, mask); }
     /// Turns of some shards, until there was something to do. The whole warp, together.
-    LANEWAY_FN bool turn_some(Ctx& ctx) {
+    LANEWAY_FN bool turn_some(Ctx& ctx, const shard_team<Ctx>& team) {
         for (std::uint32_t i = 0; i < view_.n_shards && i < some; ++i) {
-            if (turn(ctx, full_warp<Ctx>)) return true;
+            if (turn(ctx, full_warp<Ctx>, &team)) return true;
         }
         return false;
     }

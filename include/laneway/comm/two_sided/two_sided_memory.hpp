@@ -30,6 +30,14 @@ struct communicator_options {
     bool exact_length = false;           ///< and that each receive is as long as its message
     std::uint32_t host_operations = 16;  ///< of host threads for each rank at once, in a session
     std::uint32_t host_bytes = 65536;    ///< of the longest message that host threads send or receive
+    /// Receives and messages that wait at an engine from which on warps of a block that have nothing else to do match
+    /// them together; 0: never.
+    std::uint32_t team_load = 128;
+};
+
+/// What the engines of a PE have done so far, and in how many turns: by one warp or lane, or begun by several warps.
+struct communicator_statistics : matching_statistics {
+    std::uint64_t turns = 0, team_turns = 0;
 };
 
 /// A message that nobody has received, or a request that nobody has waited for.
@@ -58,7 +66,7 @@ public:
     [[nodiscard]] std::vector<pending_message> pending() const;
     /// The same for people, PE by PE, and whether ranks wait for each other in a circle. Empty where nothing stands.
     [[nodiscard]] std::string account() const;
-    [[nodiscard]] matching_statistics statistics(int pe) const;
+    [[nodiscard]] communicator_statistics statistics(int pe) const;
     /// Of the memory for payloads of unexpected messages; refused: those that kept their slots.
     [[nodiscard]] quota_statistics unexpected_memory(int pe) const;
     /// Whether all rings are empty and no request is open, as behind a run that has ended well.

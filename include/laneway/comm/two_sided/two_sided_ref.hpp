@@ -52,6 +52,8 @@ struct shard_state {
     std::uint32_t next_source;
     std::uint32_t kept_slots;  ///< of messages without an order that wait in them; others look at it
     std::uint32_t max_posted;  ///< receives without an order that waited at once, as turns have seen
+    std::uint64_t turns;       ///< in which there was something to do, by a warp or a lane
+    std::uint64_t team_turns;  ///< the same, begun by several warps of a block
     alignas(destructive_bytes) std::uint64_t returned;  ///< of the queue `returned`
     alignas(destructive_bytes) std::uint64_t reclaimed;
     /// Of a table, for what turns have matched; engines have their own. Lanes add receives that wait, and looks.
@@ -112,6 +114,7 @@ struct two_sided_ref {
     std::uint32_t n_looks = 0;             ///< and behind them, places of probes and cancels
     std::uint32_t slot_payload = 0;        ///< bytes of the longest message that is sent at once
     std::uint32_t number = 0;              ///< of the communicator
+    std::uint32_t team_load = 0;           ///< receives and messages for which a team turns a shard; 0: never
     bool exact_length = false;             ///< every receive is as long as its message
     match_rules rules;
 

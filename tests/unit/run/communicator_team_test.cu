@@ -1,0 +1,1 @@
+#include "communicator_team_suite.hpp"  // on GPUs
