@@ -1,6 +1,9 @@
 #include "laneway/flow/transfer_schedule.hpp"
 
 #include <algorithm>
+#include <string>
+
+#include "laneway/base/error.hpp"
 
 namespace laneway::flow {
 
@@ -34,6 +37,27 @@ void for_pieces(std::uint64_t count, std::uint64_t piece, Visit&& visit) {
     for (std::uint64_t first = 0; first < count; first += piece) visit(first, std::min(piece, count - first));
 }
 
+/// The hops of a binomial tree from its root down: `visit(upper, lower, end)`, by ranks; below the hop lie those from
+/// `lower` to `end`.
+template <class Visit>
+void for_hops_down(std::size_t n, Visit&& visit) {
+    std::size_t reach = 1;
+    while (reach < n) reach *= 2;
+    for (std::size_t step = reach / 2; step > 0; step /= 2) {
+        for (std::size_t rank = 0; rank + step < n; rank += 2 * step)
+            visit(rank, rank + step, std::min(rank + 2 * step, n));
+    }
+}
+
+/// The same from the leaves up.
+template <class Visit>
+void for_hops_up(std::size_t n, Visit&& visit) {
+    for (std::size_t step = 1; step < n; step *= 2) {
+        for (std::size_t rank = 0; rank + step < n; rank += 2 * step)
+            visit(rank, rank + step, std::min(rank + 2 * step, n));
+    }
+}
+
 /// Bounds of the i-th of n equal blocks.
 std::uint64_t block_begin(std::uint64_t count, std::size_t n, std::size_t i) {
     return count / n * i + count % n * i / n;
@@ -65,6 +89,19 @@ transfer_schedule direct_blocks(std::size_t n, std::uint64_t count, bool to_owne
     return plan.take();
 }
 
+/// `blocks` members' blocks from that of member `first` on. In memory they are one range, or two where they go on
+/// behind the last member's with the first's.
+void move_blocks(planner& plan, std::size_t from, std::size_t to, const transfer_size& size, std::size_t first,
+                 std::size_t blocks) {
+    const std::size_t until_last = std::min(blocks, size.members - first);
+    plan.move(from, to, first * size.count, until_last * size.count, kind::receive);
+    plan.move(from, to, 0, (blocks - until_last) * size.count, kind::receive);
+}
+
+void require_direct_or_tree(shape how, const std::string& collective) {
+    if (how == shape::ring) throw usage_error(collective + " has the shapes direct and tree, not ring");
+}
+
 }  // namespace
 
 transfer_schedule plan_broadcast(shape how, const transfer_size& size, std::size_t root) {
@@ -80,14 +117,10 @@ transfer_schedule plan_broadcast(shape how, const transfer_size& size, std::size
             }
         });
     } else {
-        std::size_t reach = 1;
-        while (reach < n) reach *= 2;
         for_pieces(size.count, size.piece, [&](std::uint64_t first, std::uint64_t count) {
-            for (std::size_t step = reach / 2; step > 0; step /= 2) {
-                for (std::size_t rank = 0; rank + step < n; rank += 2 * step) {
-                    plan.move(member(rank), member(rank + step), first, count, kind::receive);
-                }
-            }
+            for_hops_down(n, [&](std::size_t upper, std::size_t lower, std::size_t) {
+                plan.move(member(upper), member(lower), first, count, kind::receive);
+            });
         });
     }
     return plan.take();
@@ -107,28 +140,44 @@ transfer_schedule plan_reduce(shape how, const transfer_size& size, std::size_t 
         });
     } else {
         for_pieces(size.count, size.piece, [&](std::uint64_t first, std::uint64_t count) {
-            for (std::size_t step = 1; step < n; step *= 2) {
-                for (std::size_t rank = 0; rank + step < n; rank += 2 * step) {
-                    plan.move(member(rank + step), member(rank), first, count, kind::combine);
-                }
-            }
+            for_hops_up(n, [&](std::size_t upper, std::size_t lower, std::size_t) {
+                plan.move(member(lower), member(upper), first, count, kind::combine);
+            });
         });
     }
     return plan.take();
 }
 
-transfer_schedule plan_scatter(const transfer_size& size, std::size_t root) {
-    planner plan(size.members);
-    for (std::size_t i = 0; i < size.members; ++i) {
-        if (i != root) plan.move(root, i, i * size.count, size.count, kind::receive);
+transfer_schedule plan_scatter(shape how, const transfer_size& size, std::size_t root) {
+    require_direct_or_tree(how, "scatter");
+    const std::size_t n = size.members;
+    const auto member = [&](std::size_t rank) { return (root + rank) % n; };
+    planner plan(n);
+    if (how == shape::direct) {
+        for (std::size_t i = 0; i < n; ++i) {
+            if (i != root) move_blocks(plan, root, i, size, i, 1);
+        }
+    } else {
+        for_hops_down(n, [&](std::size_t upper, std::size_t lower, std::size_t end) {
+            move_blocks(plan, member(upper), member(lower), size, member(lower), end - lower);
+        });
     }
     return plan.take();
 }
 
-transfer_schedule plan_gather(const transfer_size& size, std::size_t root) {
-    planner plan(size.members);
-    for (std::size_t i = 0; i < size.members; ++i) {
-        if (i != root) plan.move(i, root, i * size.count, size.count, kind::receive);
+transfer_schedule plan_gather(shape how, const transfer_size& size, std::size_t root) {
+    require_direct_or_tree(how, "gather");
+    const std::size_t n = size.members;
+    const auto member = [&](std::size_t rank) { return (root + rank) % n; };
+    planner plan(n);
+    if (how == shape::direct) {
+        for (std::size_t i = 0; i < n; ++i) {
+            if (i != root) move_blocks(plan, i, root, size, i, 1);
+        }
+    } else {
+        for_hops_up(n, [&](std::size_t upper, std::size_t lower, std::size_t end) {
+            move_blocks(plan, member(lower), member(upper), size, member(lower), end - lower);
+        });
     }
     return plan.take();
 }
@@ -139,7 +188,7 @@ transfer_schedule plan_all_gather(shape how, const transfer_size& size) {
     if (how == shape::direct) return direct_blocks(n, all, false);
     if (how == shape::ring) return ring_of_blocks(n, 0, all, kind::receive);
     planner plan(n);
-    plan.append(plan_gather(size, 0));
+    plan.append(plan_gather(shape::tree, size, 0));
     plan.append(plan_broadcast(shape::tree, {n, all, size.piece}, 0));
     return plan.take();
 }
@@ -152,7 +201,7 @@ transfer_schedule plan_reduce_scatter(shape how, const transfer_size& size) {
     if (how == shape::ring) return ring_of_blocks(n, n - 1, all, kind::combine);
     planner plan(n);
     plan.append(plan_reduce(shape::tree, {n, all, size.piece}, 0));
-    plan.append(plan_scatter(size, 0));
+    plan.append(plan_scatter(shape::tree, size, 0));
     return plan.take();
 }
 

@@ -70,17 +70,18 @@ public:
         check_root(root);
         run_plain(buffers, plan_broadcast(how, size_of<T>(count), root));
     }
-    /// Block i of the root's buffer, `count` elements, to block i of member i's.
+    /// Block i of the root's buffer, `count` elements, to block i of member i's: directly, or by a tree, where other
+    /// blocks of those between are overwritten.
     template <class T>
-    void scatter(const std::vector<T*>& buffers, std::uint64_t count, std::size_t root) {
+    void scatter(const std::vector<T*>& buffers, std::uint64_t count, std::size_t root, shape how = shape::direct) {
         check_root(root);
-        run_plain(buffers, plan_scatter(size_of<T>(count), root));
+        run_plain(buffers, plan_scatter(how, size_of<T>(count), root));
     }
-    /// Block i of member i's buffer to block i of the root's.
+    /// Block i of member i's buffer to block i of the root's; in the shapes of scatter.
     template <class T>
-    void gather(const std::vector<T*>& buffers, std::uint64_t count, std::size_t root) {
+    void gather(const std::vector<T*>& buffers, std::uint64_t count, std::size_t root, shape how = shape::direct) {
         check_root(root);
-        run_plain(buffers, plan_gather(size_of<T>(count), root));
+        run_plain(buffers, plan_gather(how, size_of<T>(count), root));
     }
     /// Block i of member i's buffer, `count` elements, to block i of all.
     template <class T>
@@ -108,11 +109,12 @@ public:
         run_combining(buffers, plan_all_reduce(how, size_of<T>(count)), combine);
     }
     /// Member i sends counts[i][j] elements to member j. They lie one behind the other in from[i], in the order of j,
-    /// and come to lie in to[j] in the order of i.
+    /// and come to lie in to[j] in the order of i. They go there directly, or round a ring, where each member sends to
+    /// the next alone: what it passes on lies in memory that the call takes meanwhile.
     template <class T>
     void all_to_all(const std::vector<const T*>& from, const std::vector<T*>& to,
-                    const std::vector<std::vector<std::uint64_t>>& counts) {
-        exchange({from.begin(), from.end()}, {to.begin(), to.end()}, counts, sizeof(T));
+                    const std::vector<std::vector<std::uint64_t>>& counts, shape how = shape::direct) {
+        exchange({from.begin(), from.end()}, {to.begin(), to.end()}, counts, sizeof(T), how);
     }
 
 private:
@@ -140,7 +142,9 @@ private:
     void run(const std::vector<void*>& buffers, const transfer_schedule& plan, std::size_t element_bytes,
              const combiner& combine);
     void exchange(const std::vector<const void*>& from, const std::vector<void*>& to,
-                  const std::vector<std::vector<std::uint64_t>>& counts, std::size_t element_bytes);
+                  const std::vector<std::vector<std::uint64_t>>& counts, std::size_t element_bytes, shape how);
+    void check_exchange(const std::vector<const void*>& from, const std::vector<void*>& to,
+                        const std::vector<std::vector<std::uint64_t>>& counts, shape how) const;
     void check_buffers(std::size_t buffers) const;
     void check_buffer(std::size_t member, const void* buffer, std::uint64_t elements) const;
     void start(const std::function<void(std::size_t member, device_stream& stream)>& work);

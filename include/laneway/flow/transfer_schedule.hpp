@@ -44,9 +44,10 @@ transfer_schedule plan_broadcast(shape how, const transfer_size& size, std::size
 /// All `count` elements of all, combined at the root. The others' buffers hold partial results afterwards, where the
 /// shape is not direct.
 transfer_schedule plan_reduce(shape how, const transfer_size& size, std::size_t root);
-/// Block i of the root's buffer to block i of member i; and the other way round.
-transfer_schedule plan_scatter(const transfer_size& size, std::size_t root);
-transfer_schedule plan_gather(const transfer_size& size, std::size_t root);
+/// Block i of the root's buffer to block i of member i; and the other way round. By a tree, blocks lie on their way in
+/// their places in the buffers of other members. Throws usage_error for a ring.
+transfer_schedule plan_scatter(shape how, const transfer_size& size, std::size_t root);
+transfer_schedule plan_gather(shape how, const transfer_size& size, std::size_t root);
 /// Block i of member i to block i of all.
 transfer_schedule plan_all_gather(shape how, const transfer_size& size);
 /// Block i of all, combined in block i of member i. Other blocks hold partial results afterwards.
