@@ -66,18 +66,21 @@ public:
     void broadcast(const addresses& to, std::uint64_t bytes, std::size_t root, const std::string& how) {
         call([&, shape = known_shape(how)] { group_->broadcast(pointers<std::byte>(to), bytes, root, shape); });
     }
-    void scatter(const addresses& to, std::uint64_t bytes, std::size_t root) {
-        call([&] { group_->scatter(pointers<std::byte>(to), bytes, root); });
+    void scatter(const addresses& to, std::uint64_t bytes, std::size_t root, const std::string& how) {
+        call([&, shape = known_shape(how)] { group_->scatter(pointers<std::byte>(to), bytes, root, shape); });
     }
-    void gather(const addresses& to, std::uint64_t bytes, std::size_t root) {
-        call([&] { group_->gather(pointers<std::byte>(to), bytes, root); });
+    void gather(const addresses& to, std::uint64_t bytes, std::size_t root, const std::string& how) {
+        call([&, shape = known_shape(how)] { group_->gather(pointers<std::byte>(to), bytes, root, shape); });
     }
     void all_gather(const addresses& to, std::uint64_t bytes, const std::string& how) {
         call([&, shape = known_shape(how)] { group_->all_gather(pointers<std::byte>(to), bytes, shape); });
     }
     /// `bytes[i][j]` go from member i to member j.
-    void all_to_all(const addresses& from, const addresses& to, const std::vector<std::vector<std::uint64_t>>& bytes) {
-        call([&] { group_->all_to_all(pointers<const std::byte>(from), pointers<std::byte>(to), bytes); });
+    void all_to_all(const addresses& from, const addresses& to, const std::vector<std::vector<std::uint64_t>>& bytes,
+                    const std::string& how) {
+        call([&, shape = known_shape(how)] {
+            group_->all_to_all(pointers<const std::byte>(from), pointers<std::byte>(to), bytes, shape);
+        });
     }
     void reduce(const addresses& to, std::uint64_t count, std::size_t root, const std::string& type,
                 const std::string& op, const std::string& how) {
@@ -147,10 +150,10 @@ void register_flow_groups(nb::module_& module) {
         .def(nb::init<const std::shared_ptr<dataflow>&, const std::vector<flow_endpoint>&, std::size_t, int>(), "of"_a,
              "members"_a, "packet_bytes"_a, "buffers"_a)
         .def("broadcast", &flow_group::broadcast, "buffers"_a, "nbytes"_a, "root"_a, "shape"_a)
-        .def("scatter", &flow_group::scatter, "buffers"_a, "nbytes"_a, "root"_a)
-        .def("gather", &flow_group::gather, "buffers"_a, "nbytes"_a, "root"_a)
+        .def("scatter", &flow_group::scatter, "buffers"_a, "nbytes"_a, "root"_a, "shape"_a)
+        .def("gather", &flow_group::gather, "buffers"_a, "nbytes"_a, "root"_a, "shape"_a)
         .def("all_gather", &flow_group::all_gather, "buffers"_a, "nbytes"_a, "shape"_a)
-        .def("all_to_all", &flow_group::all_to_all, "sources"_a, "targets"_a, "nbytes"_a)
+        .def("all_to_all", &flow_group::all_to_all, "sources"_a, "targets"_a, "nbytes"_a, "shape"_a)
         .def("reduce", &flow_group::reduce, "buffers"_a, "count"_a, "root"_a, "type"_a, "op"_a, "shape"_a)
         .def("reduce_scatter", &flow_group::reduce_scatter, "buffers"_a, "count"_a, "type"_a, "op"_a, "shape"_a)
         .def("all_reduce", &flow_group::all_reduce, "buffers"_a, "count"_a, "type"_a, "op"_a, "shape"_a);

@@ -50,22 +50,24 @@ def test_collectives_of_a_group(devices: str) -> None:
         total = np.sum(parts, axis=0).reshape(n, -1)
         group.reduce_scatter(parts)
         assert all(np.array_equal(parts[i].reshape(n, -1)[i], total[i]) for i in range(n))
-        spread = arrays_of(n, size, np.complex128)
-        source = spread[1].reshape(n, -1).copy()
-        group.scatter(spread, root=1)
-        assert all(np.array_equal(spread[i].reshape(n, -1)[i], source[i]) for i in range(n))
-        for i in range(n):
-            spread[i] += 1
-        group.gather(spread, root=0)
-        assert np.array_equal(spread[0].reshape(n, -1), source + 1)
+        for shape in ("direct", "tree"):
+            spread = arrays_of(n, size, np.complex128)
+            source = spread[1].reshape(n, -1).copy()
+            group.scatter(spread, root=1, shape=shape)
+            assert all(np.array_equal(spread[i].reshape(n, -1)[i], source[i]) for i in range(n)), shape
+            for i in range(n):
+                spread[i] += 1
+            group.gather(spread, root=n - 1, shape=shape)
+            assert np.array_equal(spread[n - 1].reshape(n, -1), source + 1), shape
         counts = np.array([[(i + 2 * j) % 5 for j in range(n)] for i in range(n)])
         sources = [np.arange(counts[i].sum()) + 1000 * i for i in range(n)]
-        targets = [np.zeros(counts[:, j].sum(), np.int64) for j in range(n)]
-        group.all_to_all(sources, targets, counts)
         starts = np.cumsum(counts, axis=1) - counts
-        for j in range(n):
-            came = np.concatenate([sources[i][starts[i, j] : starts[i, j] + counts[i, j]] for i in range(n)])
-            assert np.array_equal(targets[j], came)
+        for shape in ("direct", "ring"):
+            targets = [np.zeros(counts[:, j].sum(), np.int64) for j in range(n)]
+            group.all_to_all(sources, targets, counts, shape=shape)
+            for j in range(n):
+                came = np.concatenate([sources[i][starts[i, j] : starts[i, j] + counts[i, j]] for i in range(n)])
+                assert np.array_equal(targets[j], came), shape
 
 
 @pytest.mark.parametrize("devices", ["cpu:3", "checked:3"])
@@ -81,11 +83,12 @@ def test_some_members_exchange_nothing(devices: str) -> None:
         ):
             table = np.array(counts)
             sources = [np.arange(n) + 100 * i for i, n in enumerate(table.sum(axis=1))]
-            targets = [np.full(n + 1, -1) for n in table.sum(axis=0)]
-            group.all_to_all(sources, targets, counts)
             pieces = [np.split(source, np.cumsum(row)[:-1]) for source, row in zip(sources, table)]
-            for j, target in enumerate(targets):
-                assert target.tolist() == [*np.concatenate([row[j] for row in pieces]).tolist(), -1], counts
+            for shape in ("direct", "ring"):
+                targets = [np.full(n + 1, -1) for n in table.sum(axis=0)]
+                group.all_to_all(sources, targets, counts, shape=shape)
+                for j, target in enumerate(targets):
+                    assert target.tolist() == [*np.concatenate([row[j] for row in pieces]).tolist(), -1], counts
 
 
 def test_wrong_collectives_are_refused_and_the_group_goes_on(ctx: lw.flow.Context) -> None:
@@ -103,6 +106,13 @@ def test_wrong_collectives_are_refused_and_the_group_goes_on(ctx: lw.flow.Contex
         (lambda: group.all_reduce([one.astype("i2"), other.astype("i2")]), "must be int32, .*, not int16"),
         (lambda: group.broadcast([one, other], 2), "root must be below 2, the number of members, not 2"),
         (lambda: group.scatter([one[:5], other[:5]]), "arrays of 5 elements have no 2 blocks of equal size"),
+        (lambda: group.scatter([one, other], shape="ring"), "scatter has the shapes direct and tree, not ring"),
+        (lambda: group.gather([one, other], shape="ring"), "gather has the shapes direct and tree, not ring"),
+        (
+            lambda: group.all_to_all([one, other], [one.copy(), other.copy()], np.eye(2, dtype=int), shape="tree"),
+            "all_to_all has the shapes direct and ring, not tree",
+        ),
+        (lambda: group.gather([one, other], shape=None), "shape and op of a collective are names"),  # type: ignore[arg-type]
         (lambda: group.all_to_all([one], [other], [[1, 2]]), "counts must be 2 x 2 whole numbers"),
         (lambda: group.all_to_all([one, other], [one.copy()], np.eye(2, dtype=int)), "a source and a target of each"),
         (lambda: group.all_to_all([one, other], [one.copy(), other.copy()], [[7, 0], [0, 0]]), "has 6 elements, not 7"),

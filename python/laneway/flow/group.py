@@ -31,8 +31,9 @@ class Group:
     belongs to a member: of n members an array has n of equal size.
 
     `shape` says how data travels: "direct" from each to each, "ring" from member to member in pieces, "tree" in as many
-    rounds as the logarithm of the members. `op` is "sum", "min" or "max", of 32 and 64 bits. What is combined with what
-    follows from shape and members, so results do not depend on timing.
+    rounds as the logarithm of the members. `scatter` and `gather` have no ring, `all_to_all` no tree. `op` is "sum",
+    "min" or "max", of 32 and 64 bits. What is combined with what follows from shape and members, so results do not
+    depend on timing.
 
     A call returns when the collective is done; those of a context take turns, in the order of their calls, each of
     which is waited for under the context's deadline. Raises UsageError for wrong arguments, and else what ended the
@@ -70,15 +71,15 @@ class Group:
         given = self._arrays(arrays)
         self._do(self._core.broadcast, given.addresses, given.nbytes, self._root(root), shape)
 
-    def scatter(self, arrays: Sequence[Any], root: int = 0) -> None:
-        """Block i of the root's array, to block i of member i's."""
+    def scatter(self, arrays: Sequence[Any], root: int = 0, *, shape: str = "direct") -> None:
+        """Block i of the root's array, to block i of member i's; "tree" may overwrite other blocks of members."""
         given = self._arrays(arrays, blocks=True)
-        self._do(self._core.scatter, given.addresses, given.nbytes, self._root(root))
+        self._do(self._core.scatter, given.addresses, given.nbytes, self._root(root), shape)
 
-    def gather(self, arrays: Sequence[Any], root: int = 0) -> None:
-        """Block i of member i's array, to block i of the root's."""
+    def gather(self, arrays: Sequence[Any], root: int = 0, *, shape: str = "direct") -> None:
+        """Block i of member i's array, to block i of the root's; "tree" may overwrite other blocks of members."""
         given = self._arrays(arrays, blocks=True)
-        self._do(self._core.gather, given.addresses, given.nbytes, self._root(root))
+        self._do(self._core.gather, given.addresses, given.nbytes, self._root(root), shape)
 
     def all_gather(self, arrays: Sequence[Any], *, shape: str = "ring") -> None:
         """Block i of member i's array, to block i of all."""
@@ -100,7 +101,9 @@ class Group:
         given = self._arrays(arrays)
         self._do(self._core.all_reduce, given.addresses, given.count, given.type, op, shape)
 
-    def all_to_all(self, sources: Sequence[Any], targets: Sequence[Any], counts: ArrayLike) -> None:
+    def all_to_all(
+        self, sources: Sequence[Any], targets: Sequence[Any], counts: ArrayLike, *, shape: str = "direct"
+    ) -> None:
         """Member i sends `counts[i][j]` elements to member j: they lie one behind the other in its source, in the order
         of j, and come to lie in the target of j in the order of i."""
         n = len(self)
@@ -120,7 +123,7 @@ class Group:
                 if array.count < wanted:
                     raise UsageError(f"the {what} of member {i} has {array.count} elements, not {wanted}")
         nbytes = [[number * given[0].itemsize for number in row] for row in numbers]
-        self._do(self._core.all_to_all, [a.address for a in given[:n]], [a.address for a in given[n:]], nbytes)
+        self._do(self._core.all_to_all, [a.address for a in given[:n]], [a.address for a in given[n:]], nbytes, shape)
 
     def __repr__(self) -> str:
         return f"<laneway.flow.Group: {', '.join(each.name for each in self._members)}>"
