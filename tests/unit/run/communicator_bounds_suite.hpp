@@ -218,6 +218,7 @@ TEST_P(communicator_bounds, PayloadsWithoutMemoryKeepTheirSlotsAndNoneIsLost) {
         how.unexpected_bytes = 1024;  // one page: eight payloads
         how.eager_bytes = 128;
         how.ring_slots = 16;
+        how.team_load = o.seed % 2;
         auto world = rt.communicator(how);
         payloads_over_two_runs what{room.ref(), wrong.ref(), 16, 20, true};  // 12 in the ring
         for (int time = 0; time < 2; ++time) {
