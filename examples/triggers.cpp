@@ -1,7 +1,7 @@
 // Triggered operations at the three levels of GPU-TN (LeBeane and others, SC 2017): each lane, each group of lanes, or
 // the whole kernel sets off a transfer that the host has prepared. Then a ring all-reduce that was prepared once and
 // runs five times by triggers alone. And a message whose handler runs when the transfer that it was prepared with is
-// there.
+// there. first_trigger.cpp is the shortest program.
 //
 // Usage: triggers [DEVICES]     for example cpu:2, cuda, cuda:0-3; empty: every GPU, else one CPU device a core
 #include <iostream>
@@ -38,6 +38,37 @@ struct compute {
     }
 };
 
+void show_levels(lw::runtime& runtime) {
+    const auto results = runtime.allocate<std::uint32_t>(items);
+    const auto by_item = runtime.allocate<std::uint32_t>(items), by_group = runtime.allocate<std::uint32_t>(items);
+    const auto by_kernel = runtime.allocate<std::uint32_t>(items);
+    const auto arrived = runtime.allocate<std::uint64_t>(3);
+    auto triggers = runtime.triggers({.tags = n_tags});
+    for (int pe = 0; pe < runtime.n_pes(); ++pe) {
+        const int next = (pe + 1) % runtime.n_pes();
+        const auto put = [&](const lw::symmetric_array<std::uint32_t>& to, std::uint32_t first, std::uint32_t count,
+                             std::uint64_t level) {
+            return lw::trigger_operation::put(results.ref(), first, count, to.ref(), first, next)
+                .signal(arrived.ref()[level]);
+        };
+        for (std::uint32_t i = 0; i < items; ++i) triggers.prepare(pe, item_tag + i, 1, put(by_item, i, 1, 0));
+        for (std::uint32_t g = 0; g < groups; ++g) {
+            triggers.prepare(pe, group_tag + g, group_items, put(by_group, g * group_items, group_items, 1));
+        }
+        triggers.prepare(pe, kernel_tag, items, put(by_kernel, 0, items, 2));
+    }
+    runtime.run(compute{results.ref()}, triggers);  // returns when all that was triggered is there
+    bool same = triggers.waiting().empty();
+    for (int pe = 0; pe < runtime.n_pes(); ++pe) {
+        const auto wanted = results.copy_out((pe + runtime.n_pes() - 1) % runtime.n_pes());
+        same = same && by_item.copy_out(pe) == wanted && by_group.copy_out(pe) == wanted &&
+               by_kernel.copy_out(pe) == wanted;
+    }
+    const auto signals = arrived.copy_out(0);
+    std::cout << "transfers to PE 0: " << signals[0] << " by items, " << signals[1] << " by groups, " << signals[2]
+              << " by kernels, " << (same ? "all there" : "WRONG") << '\n';
+}
+
 /// Sums up a number of each PE, five times.
 struct reduce {
     lw::ring_all_reduce_ref ring;
@@ -54,6 +85,16 @@ struct reduce {
         }
     }
 };
+
+void show_schedule(lw::runtime& runtime) {
+    const auto sum = runtime.allocate<std::uint64_t>(1);
+    auto triggers = runtime.triggers();
+    const lw::ring_all_reduce<std::uint64_t> ring(runtime.machine(), triggers, sum.ref(), 1);
+    runtime.run(reduce{ring.ref(), sum.ref()}, triggers);
+    const auto pes = static_cast<std::uint64_t>(runtime.n_pes());
+    const std::uint64_t wanted = 5 * pes * (pes + 1) / 2;
+    std::cout << "five all-reduces: " << (sum.copy_out(0)[0] == wanted ? "right" : "WRONG") << '\n';
+}
 
 /// Tells that the results of a PE are there; its handler adds them up.
 struct results_of {
@@ -96,47 +137,6 @@ void show_message(lw::runtime& runtime) {
     bool right = true;
     for (int pe = 0; pe < runtime.n_pes(); ++pe) right = right && sum.copy_out(pe)[0] == items * (items + 1) / 2;
     std::cout << "messages behind transfers: " << (right ? "right" : "WRONG") << '\n';
-}
-
-void show_levels(lw::runtime& runtime) {
-    const auto results = runtime.allocate<std::uint32_t>(items);
-    const auto by_item = runtime.allocate<std::uint32_t>(items), by_group = runtime.allocate<std::uint32_t>(items);
-    const auto by_kernel = runtime.allocate<std::uint32_t>(items);
-    const auto arrived = runtime.allocate<std::uint64_t>(3);
-    auto triggers = runtime.triggers({.tags = n_tags});
-    for (int pe = 0; pe < runtime.n_pes(); ++pe) {
-        const int next = (pe + 1) % runtime.n_pes();
-        const auto put = [&](const lw::symmetric_array<std::uint32_t>& to, std::uint32_t first, std::uint32_t count,
-                             std::uint64_t level) {
-            return lw::trigger_operation::put(results.ref(), first, count, to.ref(), first, next)
-                .signal(arrived.ref()[level]);
-        };
-        for (std::uint32_t i = 0; i < items; ++i) triggers.prepare(pe, item_tag + i, 1, put(by_item, i, 1, 0));
-        for (std::uint32_t g = 0; g < groups; ++g) {
-            triggers.prepare(pe, group_tag + g, group_items, put(by_group, g * group_items, group_items, 1));
-        }
-        triggers.prepare(pe, kernel_tag, items, put(by_kernel, 0, items, 2));
-    }
-    runtime.run(compute{results.ref()}, triggers);  // returns when all that was triggered is there
-    bool same = triggers.waiting().empty();
-    for (int pe = 0; pe < runtime.n_pes(); ++pe) {
-        const auto wanted = results.copy_out((pe + runtime.n_pes() - 1) % runtime.n_pes());
-        same = same && by_item.copy_out(pe) == wanted && by_group.copy_out(pe) == wanted &&
-               by_kernel.copy_out(pe) == wanted;
-    }
-    const auto signals = arrived.copy_out(0);
-    std::cout << "transfers to PE 0: " << signals[0] << " by items, " << signals[1] << " by groups, " << signals[2]
-              << " by kernels, " << (same ? "all there" : "WRONG") << '\n';
-}
-
-void show_schedule(lw::runtime& runtime) {
-    const auto sum = runtime.allocate<std::uint64_t>(1);
-    auto triggers = runtime.triggers();
-    const lw::ring_all_reduce<std::uint64_t> ring(runtime.machine(), triggers, sum.ref(), 1);
-    runtime.run(reduce{ring.ref(), sum.ref()}, triggers);
-    const auto pes = static_cast<std::uint64_t>(runtime.n_pes());
-    const std::uint64_t wanted = 5 * pes * (pes + 1) / 2;
-    std::cout << "five all-reduces: " << (sum.copy_out(0)[0] == wanted ? "right" : "WRONG") << '\n';
 }
 
 }  // namespace example

@@ -74,15 +74,10 @@ private:
     }
 };
 
-/// Of all devices together, where each of them has a meter.
-std::optional<double> consumed_by(const machine& job) {
-    double sum = 0;
-    for (int pe = 0; pe < job.n_pes(); ++pe) {
-        const std::optional<double> one = consumed_joules(job.device(pe)->id());
-        if (!one) return std::nullopt;
-        sum += *one;
-    }
-    return sum;
+std::vector<device_id> devices_of(const machine& job) {
+    std::vector<device_id> devices;
+    for (int pe = 0; pe < job.n_pes(); ++pe) devices.push_back(job.device(pe)->id());
+    return devices;
 }
 
 template <class Service>
@@ -102,13 +97,13 @@ void run_alone(runtime& rt, Service& served, const service_study_options& option
 template <class Service>
 void run_in_bulk(runtime& rt, Service& served, const ask_service& body, std::uint64_t lanes,
                  service_study_result& result) {
-    const auto before = consumed_by(rt.machine());
+    const energy_span consumed(devices_of(rt.machine()));
     result.seconds = rt.run(body, served).run_seconds;
-    const auto after = consumed_by(rt.machine());
+    const std::optional<double> joules = consumed.joules();
     result.requests = served.statistics().requests;
     result.slots = served.statistics().slots;
     result.joules = std::nullopt;  // the meter moves in steps of some 0.1 s
-    if (before && after && result.seconds >= 0.5) result.joules = *after - *before;
+    if (result.seconds >= 0.5) result.joules = joules;
     if (result.requests != body.each * lanes) throw device_fault("a service has lost requests");
 }
 

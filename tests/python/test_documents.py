@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -126,13 +127,35 @@ def test_guide_to_components_shows_a_program() -> None:
         assert squeezed(block) in example, block
 
 
-def test_guide_to_services_shows_a_program() -> None:
-    example = squeezed((ROOT / "examples" / "service.cpp").read_text())
-    shown = code_blocks(DOCS / "guides" / "service.md", "cpp")[0]
-    request_type, body = shown.split("lw::service served")[0], shown.split("// body(ctx, served)")[1]
-    assert squeezed(request_type) in example
-    for line in body.strip().splitlines():
-        assert squeezed(line.split("//")[0]) in example, line
+FIRST_PROGRAMS = {"triggers": "first_trigger", "remote_queue": "first_remote_queue", "service": "first_service"}
+
+
+@pytest.mark.parametrize(("guide", "example"), FIRST_PROGRAMS.items())
+def test_guides_begin_with_a_short_program_and_what_it_prints(guide: str, example: str) -> None:
+    """CMake compiles it, and ctest compares what it prints with the same words."""
+    page = (DOCS / "guides" / f"{guide}.md").read_text()
+    begin = page[: page.index("\n## ")]
+    assert re.findall(r"^```(\w+)$", begin, re.MULTILINE)[:2] == ["cpp", "text"]
+    whole = (ROOT / "examples" / f"{example}.cpp").read_text()
+    shown = code_blocks(DOCS / "guides" / f"{guide}.md", "cpp")[0]
+    assert shown == whole[whole.index("#include") :]
+    what_matters = re.split(r"^#include.*\n", shown, flags=re.MULTILINE)[-1].split("} catch")[0]
+    lines = [line for line in re.sub(r"//.*", "", what_matters).splitlines() if line.strip(" {};")]
+    assert len(lines) <= 22
+    printed = code_blocks(DOCS / "guides" / f"{guide}.md", "text")[0]
+    tests = (ROOT / "examples" / "CMakeLists.txt").read_text()
+    expected = re.search(rf'expect_output\(example\.{example}\.\S+ \S+ "\^(.*)\$"\)', tests)
+    assert expected is not None and expected[1].replace(r"\n", "\n") == printed
+    program = ROOT / "build" / "tree" / "examples" / example
+    if program.exists():  # not where an installed package is tested
+        done = subprocess.run([program, "cpu:2"], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
+
+
+def test_guide_to_remote_queues_shows_a_program() -> None:
+    example = squeezed((ROOT / "examples" / "remote_queue.cpp").read_text())
+    for line in code_blocks(DOCS / "guides" / "remote_queue.md", "cpp")[1].splitlines():
+        assert squeezed(line) in example, line
 
 
 def test_guide_to_sessions_shows_a_program() -> None:
@@ -181,9 +204,9 @@ def test_guide_to_triggers_shows_a_program() -> None:
     files = ("triggers.cpp", "outside_triggers.cpp")
     example = "".join(squeezed((ROOT / "examples" / name).read_text()) for name in files)
     blocks = code_blocks(DOCS / "guides" / "triggers.md", "cpp")
-    assert len(blocks) == 5
-    del blocks[2]  # about what waits for the end
-    for line in "\n".join(blocks).splitlines():
+    assert len(blocks) == 6
+    del blocks[3]  # about what waits for the end
+    for line in "\n".join(blocks[1:]).splitlines():  # the first is a program of its own
         assert squeezed(line.split("//")[0]) in example, line
 
 

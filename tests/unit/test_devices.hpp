@@ -90,9 +90,21 @@ inline std::uint64_t rounds_within(const std::string& devices) {
     return std::getenv("LANEWAY_RANK") == nullptr ? thread_rounds : thread_rounds / 5;
 }
 
-/// The same where it is one of several PEs: seeds are spent where these meet, so one alone gets few.
+/// The same where it is one of several PEs: seeds are spent where these meet, so one alone gets few, but in a long run.
 inline std::uint64_t rounds_of(const std::string& devices) {
-    return devices == "checked:1" ? (rounds_within(devices) + 9) / 10 : rounds_within(devices);
+    return devices == "checked:1" && !is_long_run() ? (rounds_within(devices) + 9) / 10 : rounds_within(devices);
+}
+
+/// One in `parts` of these, for suites of many pieces: seeds differ in what they order, not in the piece. On checked
+/// devices a long run has all the seeds that LANEWAY_SEEDS says.
+inline std::uint64_t part_of_rounds(const std::string& devices, std::uint64_t parts, std::uint64_t times = 1) {
+    if (is_checked(devices) && is_long_run()) return chosen_seeds();
+    return (rounds_of(devices) * (is_checked(devices) ? times : 1) + parts - 1) / parts;
+}
+/// The same where a round takes long, or is mostly what threads of the host do, whose turns are not those of a seed: a
+/// tenth of the seeds of a long run.
+inline std::uint64_t few_rounds(const std::string& devices, std::uint64_t parts) {
+    return is_checked(devices) && is_long_run() ? (chosen_seeds() + 9) / 10 : part_of_rounds(devices, parts);
 }
 /// A deadline for tests of what ends before it: who waits for it waits until the test is ended from outside.
 inline constexpr double never_seconds = 1e6;
@@ -131,11 +143,10 @@ template <class Body>
 void every_round(const std::string& devices, Body&& body, std::uint64_t times = 1) {
     repeat_rounds(devices, rounds_of(devices) * (is_checked(devices) ? times : 1), body);
 }
-/// A quarter of these, of whatever devices, for suites of many pieces: seeds differ in what they order, not in the
-/// piece.
+/// A quarter of these, as part_of_rounds says.
 template <class Body>
 void every_fourth_round(const std::string& devices, Body&& body, std::uint64_t times = 1) {
-    repeat_rounds(devices, (rounds_of(devices) * (is_checked(devices) ? times : 1) + 3) / 4, body);
+    repeat_rounds(devices, part_of_rounds(devices, 4, times), body);
 }
 /// The same for every round of a piece within a PE.
 template <class Body>

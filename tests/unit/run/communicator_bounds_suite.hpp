@@ -208,9 +208,13 @@ private:
 };
 
 TEST_P(communicator_bounds, PayloadsWithoutMemoryKeepTheirSlotsAndNoneIsLost) {
+<<<<<<< HEAD
     every_fourth_round(GetParam(), [](options o) {
         if (o.seed > 4) return;
         o.checked_warps = 4;
+=======
+    every_fourth_round(GetParam(), [](const options& o) {
+>>>>>>> examples
         runtime rt(o);
         const auto room = rt.allocate<std::uint64_t>(16), wrong = rt.allocate<std::uint64_t>(1);
         communicator_options how = small_options(o);
@@ -274,7 +278,6 @@ struct more_payloads_than_fit {
 
 TEST_P(communicator_bounds, MorePayloadsThanMemoryAndRingHoldWaitWithTheirSender) {
     every_fourth_round(GetParam(), [](const options& o) {
-        if (o.seed > 4) return;
         runtime rt(o);
         if (rt.n_pes() == 1) return;
         const auto room = rt.allocate<std::uint64_t>(32), wrong = rt.allocate<std::uint64_t>(1);
@@ -375,18 +378,21 @@ TEST_P(communicator_bounds, WithoutAnOrderMessagesComePastSlotsThatAreNotFree) {
         how.eager_bytes = 128;
         how.ring_slots = 2;
         how.rules = {.no_any_source = true, .no_any_tag = true, .no_unexpected = false, .allow_overtaking = true};
-        auto world = rt.communicator(how);
+        // A communicator each: once a probe has told of a message in a ring, later ones look into rings, and so say
+        // no more that a payload is kept.
         for (std::uint32_t by = 0; by < 3; ++by) {
+            auto world = rt.communicator(how);
             rt.run(receive_past_kept_slots{room.ref(), wrong.ref(), by}, world);
             EXPECT_EQ(wrong.copy_out(rt.n_pes() - 1)[0], 0u);
             EXPECT_TRUE(world.pending().empty());
+            const matching_statistics seen = world.statistics(rt.n_pes() - 1);
+            EXPECT_EQ(seen.counts.receives, by == 0 ? 16u : 14u);
+            EXPECT_EQ(seen.counts.matches, seen.counts.receives);
+            EXPECT_GE(seen.counts.looks, seen.counts.matches);
+            EXPECT_EQ(seen.posted, 0u);
+            if (by == 0) EXPECT_EQ(seen.max_posted, 2u);
+            EXPECT_LE(seen.max_posted, 2u);
         }
-        const matching_statistics seen = world.statistics(rt.n_pes() - 1);
-        EXPECT_EQ(seen.counts.receives, 3u * 14 + 2);
-        EXPECT_EQ(seen.counts.matches, seen.counts.receives);
-        EXPECT_GE(seen.counts.looks, seen.counts.matches);
-        EXPECT_EQ(seen.posted, 0u);
-        EXPECT_EQ(seen.max_posted, 2u);
     });
 }
 

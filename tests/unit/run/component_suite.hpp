@@ -64,7 +64,7 @@ protected:
     static void on_all_devices(Use&& use) {
         for (const auto& devices : device_lists()) {
             if (devices == "cuda:0,cpu:1") continue;  // not all of them work across it
-            const std::uint64_t rounds = is_checked(devices) ? (chosen_seeds() + 9) / 10 : 3;
+            const std::uint64_t rounds = is_checked(devices) ? (is_long_run() ? chosen_seeds() : 2) : 3;
             repeat_rounds(devices, rounds, [&](options o) {
                 o.chunk_bytes = 512;
                 runtime rt(o);

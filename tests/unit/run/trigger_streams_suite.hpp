@@ -107,7 +107,7 @@ struct stream_passes {
 };
 
 TEST_P(trigger_streams_test, StreamsTriggerAndWaitBesideARun) {
-    every_fourth_round(GetParam(), [&](const options& o) {
+    repeat_rounds(GetParam(), few_rounds(GetParam(), 4), [&](const options& o) {
         stream_passes all(o);
         for (std::uint64_t rounds = 1; rounds <= 3; ++rounds) {
             all.give(rounds);
@@ -120,7 +120,7 @@ TEST_P(trigger_streams_test, StreamsTriggerAndWaitBesideARun) {
 }
 
 TEST_P(trigger_streams_test, AnEpochEndsWhenWhatStreamsOweHasComeAndIsDone) {
-    every_fourth_round(GetParam(), [&](const options& o) {
+    repeat_rounds(GetParam(), few_rounds(GetParam(), 4), [&](const options& o) {
         stream_passes all(o);
         auto session = all.rt.start(all.tags);
         for (int epoch = 0; epoch < 3; ++epoch) {
@@ -136,7 +136,7 @@ TEST_P(trigger_streams_test, AnEpochEndsWhenWhatStreamsOweHasComeAndIsDone) {
 }
 
 TEST_P(trigger_streams_test, KernelsAddToTheWord) {
-    every_fourth_round(GetParam(), [&](const options& o) {
+    repeat_rounds(GetParam(), few_rounds(GetParam(), 4), [&](const options& o) {
         runtime rt(o);
         auto stream = rt.stream(0);
         const std::uint64_t lanes = stream.warps(2) * (rt.machine().has_gpus() ? 32 : is_checked(GetParam()) ? 4 : 1);
@@ -200,7 +200,7 @@ TEST_P(trigger_streams_test, AFirstRunComesBehindStreamsThatWait) {
 }
 
 TEST_P(trigger_streams_test, TriggersThatNobodyHasDeclaredCountWhenTheyAreSeen) {
-    every_fourth_round(GetParam(), [&](const options& o) {
+    repeat_rounds(GetParam(), few_rounds(GetParam(), 4), [&](const options& o) {
         runtime rt(o);
         auto stream = rt.stream(0);
         auto tags = rt.triggers({.tags = 4});

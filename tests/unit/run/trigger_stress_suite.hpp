@@ -298,7 +298,7 @@ struct trigger_all_tags {
 
 /// Each piece adds: one that is taken twice, or never, shows in the sums.
 TEST_P(trigger_stress_test, EachPieceOfEachRoundIsTakenOnce) {
-    every_fourth_round(GetParam(), [&](const options& o) {
+    repeat_rounds(GetParam(), few_rounds(GetParam(), 4), [&](const options& o) {
         runtime rt(o);
         constexpr std::uint32_t n_tags = 70, times = 5;  // bits of three words
         constexpr std::uint64_t each = 1030;             // two pieces

@@ -116,7 +116,7 @@ TEST_P(channel_block_test, ABlockWorksOnEachElementOnce) {
 }
 
 TEST_P(channel_block_test, AlsoWhereOneWarpDecides) {
-    repeat_rounds(GetParam(), (rounds_of(GetParam()) + 7) / 8,
+    repeat_rounds(GetParam(), part_of_rounds(GetParam(), 8),
                   [&](const options& o) { (void)add(o, warp_scheduler<>{}); });
 }
 

@@ -108,7 +108,7 @@ TEST_P(channel_scheduling_test, OneWarpDecidesForAll) {
 }
 
 TEST_P(channel_scheduling_test, AThreadOfTheHostDecidesForAll) {
-    repeat_rounds(GetParam(), (rounds_of(GetParam()) + 9) / 10, [&](const options& o) {
+    repeat_rounds(GetParam(), few_rounds(GetParam(), 10), [&](const options& o) {
         const auto did = recursion(o, host_scheduler<>{}, depth(o));
         EXPECT_EQ(did.consumed, did.produced + did.yields);
         cycle(o, host_scheduler<>{});

@@ -14,7 +14,7 @@ class service_get_test : public testing::TestWithParam<std::string> {
 protected:
     template <class Body>
     void every_server_in_turn(Body&& body) {
-        every_server(GetParam(), body, service_rounds(GetParam()));
+        every_server(GetParam(), body);
     }
 };
 

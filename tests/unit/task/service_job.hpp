@@ -92,12 +92,15 @@ inline bool reach_memory(const options& o, const service_options& s) {
 }
 
 /// Calls `body(options, service_options)` for each kind of servers, in turn from round to round; of host threads also
-/// for those that copy.
+/// for those that copy. One in `parts` of the rounds for each kind; the seeds of a long run are shared out between the
+/// two kinds that are lanes.
 template <class Body>
-void every_server(const std::string& devices, Body&& body, std::uint64_t rounds_of_a_server) {
+void every_server(const std::string& devices, Body&& body, std::uint64_t parts = 6) {
     const auto rounds = [&](service_by by, bool by_copies) {
         SCOPED_TRACE("by " + std::to_string(static_cast<int>(by)) + (by_copies ? ", by copies" : ""));
-        repeat_rounds(devices, rounds_of_a_server, [&](const options& o) {
+        const bool shares = by != service_by::host && is_checked(devices) && is_long_run();
+        const std::uint64_t times = shares ? (chosen_seeds() + 1) / 2 : few_rounds(devices, parts);
+        repeat_rounds(devices, times, [&](const options& o) {
             service_options s = served_by(by, o);
             s.by_copies = by_copies;
             body(job_for(by, o), s);
@@ -106,7 +109,5 @@ void every_server(const std::string& devices, Body&& body, std::uint64_t rounds_
     for (const service_by by : all_servers) rounds(by, false);
     if (!devices.starts_with("cuda")) rounds(service_by::host, true);  // there they always do
 }
-/// Seeds are shared out among the kinds of servers and the pieces of the suite.
-inline std::uint64_t service_rounds(const std::string& devices) { return (rounds_of(devices) + 5) / 6; }
 
 }  // namespace laneway::test

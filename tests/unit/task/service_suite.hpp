@@ -11,7 +11,7 @@ class service_test : public testing::TestWithParam<std::string> {
 protected:
     template <class Body>
     void every_server_in_turn(Body&& body) {
-        every_server(GetParam(), body, service_rounds(GetParam()));
+        every_server(GetParam(), body);
     }
 };
 
@@ -468,7 +468,7 @@ TEST_P(service_test, MessagesThatRequestsPostAreServedOnce) {
         says(thrown<device_fault>([&] { rt.run(send_to_nobody{}, box, served); }),
              "no such PE while posting a message to PE " + std::to_string(rt.n_pes() + 2));
     };
-    every_server(GetParam(), served_once, (service_rounds(GetParam()) + 2) / 3);
+    every_server(GetParam(), served_once, 18);
 }
 
 /// Tells who serves whom, of host threads.
