@@ -208,13 +208,8 @@ private:
 };
 
 TEST_P(communicator_bounds, PayloadsWithoutMemoryKeepTheirSlotsAndNoneIsLost) {
-<<<<<<< HEAD
     every_fourth_round(GetParam(), [](options o) {
-        if (o.seed > 4) return;
         o.checked_warps = 4;
-=======
-    every_fourth_round(GetParam(), [](const options& o) {
->>>>>>> examples
         runtime rt(o);
         const auto room = rt.allocate<std::uint64_t>(16), wrong = rt.allocate<std::uint64_t>(1);
         communicator_options how = small_options(o);
