@@ -135,8 +135,8 @@ void remote_kernels::tell(int pe, const launched_one& launch) const {
     }
 }
 
-std::string remote_kernels::title(std::uint32_t kernel) const {
-    return "kernel " + std::to_string(kernel) + " '" + name(kernel) + "'";
+std::string remote_kernels::title(std::uint32_t number) const {
+    return "kernel " + std::to_string(number) + " '" + name(number) + "'";
 }
 
 std::string remote_kernels::origin(const launched_one& launch) {

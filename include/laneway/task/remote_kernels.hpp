@@ -99,7 +99,7 @@ private:
     static constexpr std::uint32_t nothing = ~std::uint32_t{0};
 
     void call(part& mine, int pe, const remote_launch& launch) const;
-    [[nodiscard]] std::string title(std::uint32_t kernel) const;
+    [[nodiscard]] std::string title(std::uint32_t number) const;
     [[nodiscard]] static std::string origin(const launched_one& launch);
     [[noreturn]] void tell(int pe, const launched_one& launch) const;
 
