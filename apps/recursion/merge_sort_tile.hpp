@@ -13,8 +13,8 @@ namespace laneway::apps {
 class sort_tile {
 public:
     static constexpr std::uint32_t piece = 13;  ///< keys of a lane; odd, so that lanes use different banks
-    static constexpr int warps = 16;            ///< of a GPU's block, whose lanes then have a piece each
-    static constexpr std::uint32_t keys = piece * 32 * warps;
+    static constexpr int block_warps = 16;      ///< of a GPU's block, whose lanes then have a piece each
+    static constexpr std::uint32_t keys = piece * 32 * block_warps;
     static constexpr std::uint32_t max_tiles = 63;  ///< of a merge
 
     /// Sorts `count` keys, a tile at most, from `from` to `to`, which may be the same.
