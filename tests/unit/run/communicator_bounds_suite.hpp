@@ -385,7 +385,9 @@ TEST_P(communicator_bounds, WithoutAnOrderMessagesComePastSlotsThatAreNotFree) {
             EXPECT_EQ(seen.counts.matches, seen.counts.receives);
             EXPECT_GE(seen.counts.looks, seen.counts.matches);
             EXPECT_EQ(seen.posted, 0u);
-            if (by == 0) EXPECT_EQ(seen.max_posted, 2u);
+            if (by == 0) {
+                EXPECT_EQ(seen.max_posted, 2u);
+            }
             EXPECT_LE(seen.max_posted, 2u);
         }
     });
