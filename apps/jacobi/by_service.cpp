@@ -15,6 +15,9 @@ struct step_by_service {
         computing_time spent;
         for (std::uint64_t step = 0; step < steps; ++step) {
             all.compute(ctx, step, spent);
+            // A put of one word has no order of its own. It comes behind the barrier, and so behind who has read the
+            // halo that it writes, only with a fence of the lane that asks for it.
+            ctx.fence(order::release, scope::system);
             status going = put_row(ctx, served, step, 1, ctx.pe() - 1, all.rows + 1);
             if (going == status::ok) going = put_row(ctx, served, step, all.rows, ctx.pe() + 1, 0);
             if (going == status::ok) going = served.quiet(ctx);
