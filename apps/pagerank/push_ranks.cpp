@@ -74,7 +74,7 @@ public:
         for (double& rank : all.rank) rank /= sum;
         result.rank = std::move(all.rank);
         result.residual = all.left / sum;
-        result.converged = result.residual < options.tol * static_cast<double>(vertices_);
+        result.converged = result.residual < tolerance_of(options);
         result.partition_seconds = std::exchange(partition_seconds_, 0);
         return result;
     }
@@ -93,10 +93,14 @@ private:
         }
     }
 
+    /// Of what is left with all vertices, for ranks whose sum is 1: more than all of it asks for no more.
+    [[nodiscard]] double tolerance_of(const pagerank_options& options) const {
+        return std::min(options.tol * static_cast<double>(vertices_), 3.0);
+    }
     /// What all words may keep together, to be less than the tolerance of the sum of ranks. That is 1 but for what is
     /// kept; 1 - alpha of it at least where walks end at dangling vertices.
     [[nodiscard]] double bound_of(const pagerank_options& options, bool leaks) const {
-        const double tolerance = options.tol * static_cast<double>(vertices_);
+        const double tolerance = tolerance_of(options);
         return (leaks ? 1 - options.alpha : 1) * tolerance / (1 + tolerance * options.alpha / (1 - options.alpha));
     }
 
@@ -111,7 +115,7 @@ private:
     /// where that was too much.
     pushed_ranks push(const pagerank_options& options, const std::vector<std::uint64_t>& starts, double bound,
                       pagerank_result& result) {
-        const double tolerance = options.tol * static_cast<double>(vertices_);
+        const double tolerance = tolerance_of(options);
         std::vector<std::vector<std::uint64_t>> residuals = first_residuals_of(starts, to_rank(options.alpha));
         for (pushed_part& part : parts_) part.ranks.fill_bytes(0);
         for (double times = max_times;;) {
@@ -124,7 +128,7 @@ private:
                 handed_on = std::accumulate(ranks.begin(), ranks.end(), handed_on);
             }
             const double excess = to_double(left) / (tolerance * to_double(left + handed_on));
-            if (times <= 1 || excess < 1) return {ranks_with(residuals), to_double(left)};
+            if (times <= 1 || !(excess >= 1)) return {ranks_with(residuals), to_double(left)};
             times = std::max(1.0, times / std::max(1.25, std::pow(excess, 0.85)));  // what is left falls faster
         }
     }

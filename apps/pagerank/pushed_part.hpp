@@ -19,7 +19,7 @@ struct pushed_part {
     template <class Vertex>
     pushed_part(const std::shared_ptr<device>& owner, const graph::csr_slice<Vertex>& arcs,
                 const mirrored_rows<Vertex>& mirrored, const std::vector<std::uint64_t>& starts, bool weighted)
-        : rows(arcs.vertices()), costs(), offsets(owner, arcs.offsets.size()), heads(owner, arcs.arcs()),
+        : rows(arcs.vertices()), offsets(owner, arcs.offsets.size()), heads(owner, arcs.arcs()),
           weights(owner, weighted ? arcs.arcs() : 0), outgoing(owner, weighted ? rows : 0),
           owners(owner, mirrored.mirrors.size()), words(owner, rows + mirrored.mirrors.size()), ranks(owner, rows),
           first(owner, words.size()) {

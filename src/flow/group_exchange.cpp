@@ -139,9 +139,25 @@ void group::check_exchange(const std::vector<const void*>& from, const std::vect
     }
 }
 
+namespace {
+
+/// Of a member among several: what it sends is read while it receives.
+void check_apart(std::size_t member, const void* from, std::uint64_t sent, const void* to, std::uint64_t taken) {
+    const auto source = reinterpret_cast<std::uintptr_t>(from), target = reinterpret_cast<std::uintptr_t>(to);
+    if (sent == 0 || taken == 0 || source >= target + taken || target >= source + sent) return;
+    throw usage_error("all_to_all: what member " + std::to_string(member) + " sends and receives overlaps in memory");
+}
+
+}  // namespace
+
 void group::exchange(const std::vector<const void*>& from, const std::vector<void*>& to,
                      const std::vector<std::vector<std::uint64_t>>& counts, std::size_t element_bytes, shape how) {
     check_exchange(from, to, counts, how);
+    for (std::size_t i = 0; size() > 1 && i < size(); ++i) {
+        std::uint64_t sent = 0, taken = 0;
+        for (std::size_t j = 0; j < size(); ++j) sent += counts[i][j], taken += counts[j][i];
+        check_apart(i, from[i], sent * element_bytes, to[i], taken * element_bytes);
+    }
     const exchange_table table(counts);
     std::vector<std::shared_ptr<std::byte>> passed(size());
     for (std::size_t i = 0; i < size(); ++i) {

@@ -33,8 +33,8 @@ struct member_run {
         sends.push_back({step.first, step.first + step.count, &over, over.send(what, stream)});
     }
 
-    /// What is still being sent is not overwritten. It does not wait for ever: whoever sends us what comes now has got,
-    /// by way of others or not, what we have sent of these elements before.
+    /// What is still being sent is not overwritten. It does not wait for ever: what is waited for was sent in a round
+    /// before, so it has a receive that waits for rounds before that alone.
     void wait_for_sends(const transfer_step& step) {
         std::erase_if(sends, [](const open_send& one) { return one.sent.done() && !one.sent.failure(); });
         for (const auto& sent : sends) {

@@ -110,7 +110,8 @@ public:
     }
     /// Member i sends counts[i][j] elements to member j. They lie one behind the other in from[i], in the order of j,
     /// and come to lie in to[j] in the order of i. They go there directly, or round a ring, where each member sends to
-    /// the next alone: what it passes on lies in memory that the call takes meanwhile.
+    /// the next alone: what it passes on lies in memory that the call takes meanwhile. Where there are several, from[i]
+    /// and to[i] do not overlap.
     template <class T>
     void all_to_all(const std::vector<const T*>& from, const std::vector<T*>& to,
                     const std::vector<std::vector<std::uint64_t>>& counts, shape how = shape::direct) {

@@ -63,7 +63,7 @@ public:
 
         /// As lanes find it; null where there is no data.
         [[nodiscard]] remote_staged* staged() const { return staged_; }
-        /// Its command has been published: lanes say when it is free.
+        /// Its command is about to be published: from then on lanes say when it is free.
         void hand_over();
 
     private:

@@ -203,6 +203,12 @@ TEST_P(group_test, WrongArgumentsAreRefused) {
                   group.all_to_all(sources, two, {{1, 1}, {1, 1}});
               }).find("has no buffer"),
               std::string::npos);
+    const auto here = ctx.allocate<int>(device, 4), there = ctx.allocate<int>(ctx.host(), 4);
+    EXPECT_NE(thrown<usage_error>([&] {
+                  group.all_to_all(std::vector<const int*>{here.get(), there.get()}, {here.get() + 1, there.get() + 2},
+                                   {{1, 1}, {1, 1}});
+              }).find("what member 0 sends and receives overlaps in memory"),
+              std::string::npos);
     flow::context other(dataflow_options(GetParam(), 0));
     EXPECT_THROW(flow::group(other, {device}), usage_error);
 }

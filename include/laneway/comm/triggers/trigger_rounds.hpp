@@ -159,7 +159,7 @@ private:
     LANEWAY_FN bool open_alone(Ctx& ctx, std::uint32_t tag, std::uint32_t n) {
         const std::uint32_t threshold = lone_.threshold();
         const std::uint32_t most = lone_.fires_once() ? threshold : trigger_word::max_count;
-        if (threshold == 0 || n < threshold || n > most || tag >= view_.tags()) return false;
+        if (tag != lone_tag_ || threshold == 0 || n < threshold || n > most) return false;
         std::uint64_t seen = lone_.bits;
         // Partners: the add of prepare, and those of who has closed the rounds before.
         if (ctx.compare_exchange(&slots_[tag].word, seen, lone_.bits + n, behind_fence, scope::device)) {
@@ -180,6 +180,7 @@ private:
         if (now > most) return refuse(ctx, tag);
         opened = before.count() < before.threshold() && now >= before.threshold();
         lone_ = opened && before.count() == 0 ? before : trigger_word{};
+        lone_tag_ = tag;
         if (opened) begin_round(ctx);
         return status::ok;
     }
@@ -399,8 +400,9 @@ private:
     trigger_counters* counters_;
     std::uint32_t* shared_;
     std::uint32_t* left_;
-    std::uint32_t turn_ = 0;  ///< of looks for pieces
-    trigger_word lone_;       ///< of the last tag, where this lane's trigger alone has opened its round; else none
+    std::uint32_t turn_ = 0;           ///< of looks for pieces
+    std::uint32_t lone_tag_ = no_tag;  ///< that this lane has added to last,
+    trigger_word lone_;                ///< and its word before, where the add alone has opened a round; else none
 };
 
 /// Triggers a tag of the own PE, from a handler that holds the view: see trigger_rounds. Any lane.

@@ -29,7 +29,7 @@ struct free_numbers_ref {
     /// done before it was put back is visible.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint32_t take(Ctx& ctx) const {
-        const lane_mask mask = ctx.match(ctx.converged(), reinterpret_cast<std::uint64_t>(places));
+        const lane_mask mask = mates(ctx, ctx.converged(), places);
         const auto rank = static_cast<std::uint64_t>(rank_in(ctx, mask));
         const auto wanted = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
         const std::uint64_t got = once(ctx, mask, [&] { return promise(ctx, wanted); });
@@ -48,7 +48,7 @@ struct free_numbers_ref {
     }
     template <class Ctx>
     LANEWAY_FN void put_back(Ctx& ctx, std::uint32_t number) const {
-        const lane_mask mask = ctx.match(ctx.converged(), reinterpret_cast<std::uint64_t>(places));
+        const lane_mask mask = mates(ctx, ctx.converged(), places);
         const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
         const std::uint64_t first =
             once(ctx, mask, [&] { return ctx.fetch_add(&words->drawn, lanes, order::relaxed, scope::device); });

@@ -165,7 +165,7 @@ private:
             const status claimed = claim(ctx, site, waits, m.request);
             if (claimed != status::ok) return claimed;
         }
-        const lane_mask same = ctx.match(ctx.converged(), reinterpret_cast<std::uint64_t>(m.out));
+        const lane_mask same = mates(ctx, ctx.converged(), m.out);
         const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(same));
         // The message counts as created work from now on, see communicator_ref::add_created.
         m.ticket =

@@ -18,8 +18,7 @@ struct number_queue_ref {
     /// A place for each lane; those that come together to one queue draw theirs with one add.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx) const {
-        const lane_mask here = ctx.converged();
-        const lane_mask mask = ctx.match(here, reinterpret_cast<std::uint64_t>(drawn));
+        const lane_mask mask = mates(ctx, ctx.converged(), drawn);
         const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
         const std::uint64_t first =
             once(ctx, mask, [&] { return ctx.fetch_add(drawn, lanes, order::relaxed, scope::device); });
