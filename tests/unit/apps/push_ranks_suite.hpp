@@ -122,7 +122,8 @@ TEST_P(push_ranks_test, OddGraphs) {
 
 TEST_P(push_ranks_test, CoarseTolerancesAreMet) {
     const auto g = random_graph(5, is_checked(GetParam()) ? 30 : 300);
-    for (const double tol : {1e308, 1.0, 0.1 / static_cast<double>(g.vertices()), 1e-2 / static_cast<double>(g.vertices())}) {
+    for (const double tol :
+         {1e308, 1.0, 0.1 / static_cast<double>(g.vertices()), 1e-2 / static_cast<double>(g.vertices())}) {
         apps::pagerank_options o = job();
         o.tol = tol;
         meets_rest(g, o);
