@@ -205,7 +205,9 @@ private:
     template <class Done>
     LANEWAY_FN status await(Ctx& ctx, const wait_site& site, Done&& done) {
         return await_others(ctx, out_, site, static_cast<Done&&>(done), [&](lane_mask mask) {
-            return Ctx::warp_lanes > 1 && view_.lends != 0 && mask == full_warp<Ctx> && stand_in(ctx, mask, ~0u);
+            // A whole warp stands in, which waits for these transfers alone.
+            if (Ctx::warp_lanes == 1 || mask != full_warp<Ctx>) return false;
+            return mates(ctx, mask, &desk_.counters()) == mask && view_.lends != 0 && stand_in(ctx, mask, ~0u);
         });
     }
 

@@ -183,6 +183,13 @@ private:
     communicator world_;
 };
 
+transfer_options few_transfers() {
+    transfer_options o;
+    o.slots = 64;
+    o.server_share = 0.001;  // one block
+    return o;
+}
+
 struct transfers_case {
     static constexpr bool belongs = true;
     struct body_type {
@@ -198,7 +205,7 @@ struct transfers_case {
     };
     explicit transfers_case(runtime& rt)
         : rt_(rt), sums_(rt), from_(rt.allocate<std::uint64_t>(length)), to_(rt.allocate<std::uint64_t>(length)),
-          transfers_(rt.machine(), small()) {
+          transfers_(rt.machine(), few_transfers()) {
         for (int pe = 0; pe < rt.n_pes(); ++pe) from_.copy_in(pe, values_of(pe));
     }
     [[nodiscard]] auto& part() { return transfers_; }
@@ -213,12 +220,6 @@ struct transfers_case {
 
 private:
     static constexpr std::uint64_t length = 40;
-    static transfer_options small() {
-        transfer_options o;
-        o.slots = 64;
-        o.server_share = 0.001;  // one block
-        return o;
-    }
     static std::vector<std::uint64_t> values_of(int pe) {
         return std::vector<std::uint64_t>(length, 7 + static_cast<std::uint64_t>(pe));
     }
@@ -229,6 +230,7 @@ private:
 };
 
 /// Each lane has a word copied.
+template <transfer_service By>
 struct lane_transfers_case {
     static constexpr bool belongs = true;
     struct body_type {
@@ -244,7 +246,7 @@ struct lane_transfers_case {
         }
     };
     explicit lane_transfers_case(runtime& rt)
-        : sums_(rt), words_(rt.allocate<std::uint64_t>(1 + places)), transfers_(rt.machine(), small()) {}
+        : sums_(rt), words_(rt.allocate<std::uint64_t>(1 + places)), transfers_(rt.machine(), served()) {}
     [[nodiscard]] auto& part() { return transfers_; }
     void prepare() {}
     [[nodiscard]] body_type body() const { return {sums_.ref(), words_.ref()}; }
@@ -256,10 +258,9 @@ struct lane_transfers_case {
 
 private:
     static constexpr std::uint64_t places = 64;
-    static transfer_options small() {
-        transfer_options o;
-        o.slots = 64;
-        o.server_share = 0.001;  // one block
+    static transfer_options served() {
+        transfer_options o = few_transfers();
+        o.by = By;
         return o;
     }
     tally sums_;
@@ -271,7 +272,8 @@ using message_cases =
     testing::Types<mailbox_case, one_sided_case, collectives_case, triggers_case, communicator_case, transfers_case>;
 INSTANTIATE_TYPED_TEST_SUITE_P(messages, component_test, message_cases);
 
-using lane_cases = testing::Types<triggers_case, lane_transfers_case>;
+using lane_cases = testing::Types<triggers_case, lane_transfers_case<transfer_service::static_blocks>,
+                                  lane_transfers_case<transfer_service::supervised>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(messages, component_lanes_test, lane_cases);
 
 }  // namespace

@@ -59,4 +59,15 @@ inline void says(const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" does not say \"" << part << "\"";
 }
 
+/// Tests of sessions; in every second round leases are so short that the program is launched anew all the time.
+class remote_sessions : public testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] static options job(std::uint64_t round = 1) {
+        options o = options_of(GetParam(), round);
+        o.timeout_seconds = 60;
+        o.lease_seconds = round % 2 == 0 ? 1e-6 : 0;
+        return o;
+    }
+};
+
 }  // namespace laneway::test

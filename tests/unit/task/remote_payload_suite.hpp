@@ -52,15 +52,7 @@ using compare_lane = compare_as<width::lane>;
 using compare_warp = compare_as<width::warp>;
 using compare_block = compare_as<width::block>;
 
-class remote_payload_test : public testing::TestWithParam<std::string> {
-protected:
-    [[nodiscard]] options job(std::uint64_t round = 1) const {
-        options o = options_of(GetParam(), round);
-        o.timeout_seconds = 60;
-        o.lease_seconds = round % 2 == 0 ? 1e-6 : 0;
-        return o;
-    }
-};
+class remote_payload_test : public remote_sessions {};
 
 TEST_P(remote_payload_test, LandsBeforeTheFunctionRuns) {
     constexpr std::uint32_t longest = 70;

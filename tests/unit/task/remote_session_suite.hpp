@@ -11,15 +11,7 @@
 namespace laneway::test {
 namespace {
 
-class remote_session_test : public testing::TestWithParam<std::string> {
-protected:
-    [[nodiscard]] options job(std::uint64_t round = 1) const {
-        options o = options_of(GetParam(), round);
-        o.timeout_seconds = 60;
-        o.lease_seconds = round % 2 == 0 ? 1e-6 : 0;
-        return o;
-    }
-};
+class remote_session_test : public remote_sessions {};
 
 TEST_P(remote_session_test, HostThreadsLoseNothing) {
     for (std::uint64_t round = 0; round < 4; ++round) {
