@@ -117,3 +117,39 @@ def test_suites_have_a_gpu_to_themselves(tmp_path: Path, gpus: str, own: str, lo
         alone = (None, None) if gpu == "-" else ([f"CUDA_VISIBLE_DEVICES={gpu}"], [f"gpu_{gpu}"])
         assert tests.pop(f"cuda.s{number}") == (f"--gtest_filter=s{number}.*:-{without}", *alone)
     assert not tests
+
+
+def listing(*behind_the_call: str, callee: tuple[str, ...]) -> str:
+    """What nvdisasm prints for a function that calls another one."""
+    caller = ["CALL.ABS.NOINC `(callee)", *behind_the_call, "RET.ABS.NODEC R20 0x0"]
+    lines: list[str] = []
+    for name, instructions in (("caller", caller), ("callee", callee)):
+        lines.append(f".text.{name}:")
+        lines += [i if i.endswith(":") else f"        /*{at:04x}*/    {i} ;" for at, i in enumerate(instructions)]
+    return "\n".join(lines) + "\n"
+
+
+# Some lanes call another function, and wait for the others behind that.
+CALLS_APART = ("BSSY B6, `(.L_x_1)", "@P0 BRA `(.L_x_2)", "CALL.ABS.NOINC `(caller)", "BSYNC B6", ".L_x_1:")
+
+
+@pytest.mark.parametrize(
+    ("behind", "callee", "misses"),
+    [
+        (("VOTE.ANY R0, PT, P6",), CALLS_APART, True),
+        (("R2UR UR4, R24", "SHFL.IDX PT, R4, R5, RZ, 0x1f"), CALLS_APART, True),
+        (("BRA.DIV UR4, `(.L_x_9)", "VOTE.ANY R0, PT, P6"), CALLS_APART, False),
+        (("BSYNC B3", "VOTE.ANY R0, PT, P6"), CALLS_APART, False),
+        (("VOTE.ANY R0, PT, P6",), ("CALL.ABS.NOINC `(caller)", "BSSY B0, `(.L_x_1)", ".L_x_1:"), False),
+        (("VOTE.ANY R0, PT, P6",), ("BSSY B0, `(.L_x_1)", "@P0 BRA `(.L_x_1)", ".L_x_1:"), False),
+    ],
+)
+def test_collectives_that_miss_lanes_are_found(
+    tmp_path: Path, behind: tuple[str, ...], callee: tuple[str, ...], misses: bool
+) -> None:
+    file = tmp_path / "code.sass"
+    file.write_text(listing(*behind, callee=callee))
+    tool = ROOT / "tools" / "check_convergence.py"
+    found = subprocess.run([sys.executable, tool, file], capture_output=True, text=True, timeout=60)
+    assert found.returncode == (1 if misses else 0), found.stderr
+    assert found.stdout.startswith("caller -> callee: ") == misses

@@ -122,4 +122,13 @@ LANEWAY_FN auto once(Ctx& ctx, lane_mask mask, Produce&& produce) {
     return ctx.shuffle(mask, result, Ctx::first_lane(mask));
 }
 
+/// Calls `run()` for a whole warp, whose lanes come together and go on together. For functions of their own
+/// (LANEWAY_SLOW) in which lanes take several ways and call further functions: lanes may come out of such a function
+/// apart, and ptxas, which takes them for together as they went in together, leaves some of them out of the next
+/// collective (docs/design/0105).
+template <class Ctx, class Run>
+LANEWAY_FN void reconverging(Ctx& ctx, Run&& run) {
+    if (ctx.lane() + ctx.n_pes() > 0) run();  // always, which the compiler does not know: lanes meet behind a branch
+}
+
 }  // namespace laneway

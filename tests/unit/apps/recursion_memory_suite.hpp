@@ -21,18 +21,23 @@ protected:
         made.memory_bytes = memory_bytes;
         return made;
     }
-    /// What a program has on each device beside channels: one call, and the narrowest channels.
-    static std::vector<std::uint64_t> bytes_besides() {
+    /// A program that has the narrowest channels: what it has on each device is little more than what it has beside
+    /// these, buffers for messages between devices above all.
+    [[nodiscard]] static apps::recursion_options narrowest() {
         apps::recursion_options least = within_memory();
-        least.width = 2;
+        least.width = 4;
         least.memory_bytes = 0;
-        return apps::fibonacci(1, least).report.run.device_bytes;
+        return least;
     }
     /// Channels of no more bytes than these, with what warps keep.
-    static void expect_within(const apps::recursion_report& report, std::uint64_t bytes) {
-        const auto besides = bytes_besides(), all = report.run.device_bytes;
+    static void expect_within(const apps::recursion_report& report, const apps::recursion_report& least,
+                              std::uint64_t bytes) {
+        const auto &all = report.run.device_bytes, &besides = least.run.device_bytes;
         ASSERT_EQ(all.size(), besides.size());
         for (std::size_t pe = 0; pe < all.size(); ++pe) EXPECT_LE(all[pe], besides[pe] + bytes) << "PE " << pe;
+    }
+    static void expect_fibonacci_within(const apps::recursion_report& report, std::uint64_t bytes) {
+        expect_within(report, apps::fibonacci(1, narrowest()).report, bytes);
     }
     static void expect_fibonacci_of_40(std::uint32_t grain, std::uint32_t width) {
         apps::recursion_options large = within_memory();
@@ -41,7 +46,7 @@ protected:
         const auto made = apps::fibonacci(40, large);
         EXPECT_EQ(made.value, 102334155u);
         EXPECT_EQ(made.calls, 331160281u);
-        expect_within(made.report, memory_bytes);
+        expect_fibonacci_within(made.report, memory_bytes);
         if (width == 0) return;
         const auto& of_first = made.report.run.device_bytes[0];
         EXPECT_GT(of_first, memory_bytes / 2) << "so wide, channels take most of the memory";
@@ -65,7 +70,7 @@ TEST_P(recursion_memory_test, LittleMemoryIsKeptToAsWell) {
         little.memory_bytes = bytes;
         const auto made = apps::fibonacci(30, little);
         EXPECT_EQ(made.value, 832040u);
-        expect_within(made.report, bytes);
+        expect_fibonacci_within(made.report, bytes);
     }
 }
 
@@ -73,7 +78,9 @@ TEST_P(recursion_memory_test, AnUnbalancedTree) {
     const apps::uts_sample& sample = apps::uts_sample_of("T1");
     const auto made = apps::uts(sample.tree, within_memory(), sample.levels());
     EXPECT_EQ(made.count, sample.count);
-    expect_within(made.report, memory_bytes);
+    apps::uts_tree small = sample.tree;
+    small.depth = 1;
+    expect_within(made.report, apps::uts(small, narrowest(), sample.levels()).report, memory_bytes);
 }
 
 LANEWAY_ON_DEVICES(recursion_memory_test, device_lists(1, false));

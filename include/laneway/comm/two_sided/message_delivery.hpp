@@ -85,16 +85,8 @@ public:
         return message;
     }
     /// It has been received: its payload's memory is free again. Each lane another; behind a barrier of the warp.
-    LANEWAY_SLOW void drop(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place) const {
-        if (mine) {
-            const unexpected_message& kept = shard.unexpected[place];
-            if (kept.in_ring != 0) {
-                shard.from[kept.key.source].give_back(ctx, lane_mask{1} << ctx.lane(), kept.ticket);
-            } else if (kept.form == message_form::in_slot) {
-                view_.payloads.deallocate(ctx, kept.payload);
-            }
-        }
-        ctx.sync(full_warp<Ctx>);
+    LANEWAY_FN void drop(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place) const {
+        reconverging(ctx, [&] { free_payload(ctx, shard, mine, place); });
     }
 
     /// Gives a message to the receive that it was matched with. One that is too long for it ends the run.
@@ -205,6 +197,17 @@ public:
     }
 
 private:
+    LANEWAY_SLOW void free_payload(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place) const {
+        if (mine) {
+            const unexpected_message& kept = shard.unexpected[place];
+            if (kept.in_ring != 0) {
+                shard.from[kept.key.source].give_back(ctx, lane_mask{1} << ctx.lane(), kept.ticket);
+            } else if (kept.form == message_form::in_slot) {
+                view_.payloads.deallocate(ctx, kept.payload);
+            }
+        }
+        ctx.sync(full_warp<Ctx>);
+    }
     /// What came in a slot and is short goes on as if it had come in words: a receive may be into a lane's own memory.
     static LANEWAY_FN void take_words(incoming_message& message) {
         message.form = message_form::in_words;

@@ -1,0 +1,89 @@
+"""Checks GPU code for collectives of a warp that may miss lanes.
+
+A function that lanes of a warp call together may come back to them at different times, if they take several ways in it
+and call further functions there. ptxas takes lanes that went into a call together for lanes that come out of it
+together, so that a vote or a shuffle right behind the call has no barrier of its own, and misses those that come later
+(docs/design/0105-lanes-leave-calls-apart.md). Prints each such place as `function -> what it calls: instruction`; exit
+code 1 if there is one. `laneway::reconverging` mends it.
+
+Usage: check_convergence.py FILE...
+
+A file is an object, a library or a program with GPU code, or what nvdisasm prints. cuobjdump and nvdisasm must be in
+PATH: they are part of the CUDA toolkit, and of the packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+FUNCTION = re.compile(r"\.text\.(\S+):$")
+LABEL = re.compile(r"\s*(\.L_x_\d+):")
+INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;")
+REGION = re.compile(r"BSSY(?:\.RECONVERGENT)? B\d+, `\((\.L_x_\d+)\)")
+CALL = re.compile(r"\bCALL\S* `\((\S+?)\)")
+# Behind these all lanes of the warp are together, or are waited for, or the way goes on elsewhere.
+SETTLES = re.compile(r"BRA\b|WARPSYNC|BSYNC|RET\b|EXIT|CALL\b|VOTEU\.ANY|MATCH\.ANY")
+COLLECTIVE = re.compile(r"\b(VOTE|SHFL)\b")
+
+
+def functions_of(listing: str) -> dict[str, list[str]]:
+    """The lines of each function: instructions, and labels, which begin with a dot."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for text in listing.splitlines():
+        if begins := FUNCTION.match(text):
+            lines = found.setdefault(begins.group(1), [])
+        elif label := LABEL.match(text):
+            lines.append(label.group(1))
+        elif instruction := INSTRUCTION.search(text):
+            lines.append(instruction.group(1))
+    return found
+
+
+def calls_apart(lines: list[str]) -> bool:
+    """Whether the function calls another one where its lanes may have taken several ways."""
+    place = {line: at for at, line in enumerate(lines) if line.startswith(".")}
+    regions = [(at, place.get(m.group(1), 0)) for at, line in enumerate(lines) if (m := REGION.search(line))]
+    calls = [at for at, line in enumerate(lines) if CALL.search(line)]
+    return any(begin < call < end for begin, end in regions for call in calls)
+
+
+def breaches(listing: str) -> Iterator[str]:
+    """Calls of such functions with a collective behind them before anything that brings lanes together."""
+    functions = functions_of(listing)
+    apart = {name for name, lines in functions.items() if calls_apart(lines)}
+    for name, lines in functions.items():
+        for at, line in enumerate(lines):
+            call = CALL.search(line)
+            if call is None or (call.group(1) in functions and call.group(1) not in apart):
+                continue
+            behind = (text for text in lines[at + 1 :] if not text.startswith("."))
+            first = next((text for text in behind if SETTLES.search(text) or COLLECTIVE.search(text)), "")
+            if COLLECTIVE.search(first) and not SETTLES.search(first):
+                yield f"{name} -> {call.group(1)}: {first}"
+
+
+def listings_of(path: Path) -> Iterator[str]:
+    """What nvdisasm prints for the GPU code of a file."""
+    if path.read_bytes()[:4] not in (b"\x7fELF", b"!<ar"):
+        yield path.read_text()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["cuobjdump", "-xelf", "all", path.resolve()], cwd=folder, check=True, capture_output=True)
+        for code in sorted(Path(folder).iterdir()):
+            yield subprocess.run(["nvdisasm", "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+def main(files: list[str]) -> int:
+    found = [breach for file in files for listing in listings_of(Path(file)) for breach in breaches(listing)]
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
