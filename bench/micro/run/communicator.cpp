@@ -5,8 +5,8 @@
 // Times are a lane's own clock around a ping and its pong, in ns; on GPUs the clock's step is 32 ns. `direct`: the lane
 // stores the words, a fence and a flag into the other's memory, which polls it. `message`: send and recv. `rate`: every
 // lane sends to its mate on the next PE and receives as many, with promises that let `engines` share them, under tags
-// of its own; `unordered`: and with the promise that no order is kept. On GPUs with `--requests 524288`, one for each
-// lane and some to spare. All data is checked.
+// of its own, with each of --team-loads (0: warps never match together); `unordered`: and with the promise that no order
+// is kept. On GPUs with `--requests 524288`, one for each lane and some to spare. All data is checked.
 #include <exception>
 #include <vector>
 
@@ -127,7 +127,7 @@ void measure_trips(const bench::arguments& args, const std::string& devices, boo
 }
 
 void measure_rate(const bench::arguments& args, const std::string& devices, std::uint32_t engines, bool unordered,
-                  bench::json_lines& json) {
+                  std::uint32_t team_load, bench::json_lines& json) {
     options o = options_for(args, devices);
     o.buffer_bytes = std::size_t{8} << 30;
     runtime rt(o);
@@ -135,22 +135,31 @@ void measure_rate(const bench::arguments& args, const std::string& devices, std:
     communicator_options how;
     how.requests = static_cast<std::uint32_t>(args.number("requests"));
     how.engines = engines;
+    how.team_load = team_load;
     how.rules.no_any_source = how.rules.no_any_tag = engines > 1 || unordered;
     how.rules.allow_overtaking = unordered;
     auto world = rt.communicator(how);
     const auto messages = static_cast<std::uint32_t>(args.number("messages"));
     const run_report report = rt.run(send_all{messages, wrong.ref(), lanes.ref()}, world);
     double sent = 0;
+    std::uint64_t turns = 0, team_turns = 0;
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
         if (wrong.copy_out(pe)[0] != 0) throw device_fault("a message brought something else");
         sent += static_cast<double>(lanes.copy_out(pe)[0]) * messages;
+        turns += world.statistics(pe).turns;
+        team_turns += world.statistics(pe).team_turns;
     }
     const double rate = sent / report.run_seconds / rt.n_pes();
     const std::string name = unordered ? "unordered" : "rate";
-    std::printf("%-10s %-10s %6u engines   %10.0f messages   %8.3f M/s a PE\n", devices.c_str(), name.c_str(), engines,
-                sent, rate * 1e-6);
+    std::printf(
+        "%-10s %-10s %6u engines   team load %4u   %10.0f messages   %8.3f M/s a PE   %llu turns, %llu by teams\n",
+        devices.c_str(), name.c_str(), engines, team_load, sent, rate * 1e-6, static_cast<unsigned long long>(turns),
+        static_cast<unsigned long long>(team_turns));
     json.write({{"benchmark", "communicator"}, {"devices", devices}, {"operation", name}},
                {{"engines", static_cast<double>(engines)},
+                {"team_load", static_cast<double>(team_load)},
+                {"turns", static_cast<double>(turns)},
+                {"team_turns", static_cast<double>(team_turns)},
                 {"messages", sent},
                 {"seconds", report.run_seconds},
                 {"messages_a_second_a_pe", rate}});
@@ -167,6 +176,7 @@ int main(int argc, char** argv) {
                                      {"engines", "1;16"},
                                      {"messages", "200"},
                                      {"requests", "131072"},
+                                     {"team-loads", "0;128"},
                                      {"timeout", "60"},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));
@@ -176,9 +186,11 @@ int main(int argc, char** argv) {
                 measure_trips(args, devices, true, std::stoull(bytes), json);
             }
             for (const auto& engines : args.list("engines")) {
-                for (const bool unordered : {false, true}) {
-                    measure_rate(args, devices, static_cast<std::uint32_t>(std::stoul(engines)), unordered, json);
+                const auto shared_by = static_cast<std::uint32_t>(std::stoul(engines));
+                for (const auto& load : args.list("team-loads")) {
+                    measure_rate(args, devices, shared_by, false, static_cast<std::uint32_t>(std::stoul(load)), json);
                 }
+                measure_rate(args, devices, shared_by, true, 0, json);  // teams match in MPI's order alone
             }
         }
     } catch (const std::exception& e) {
