@@ -31,8 +31,8 @@ struct communicator_options {
     std::uint32_t host_operations = 16;  ///< of host threads for each rank at once, in a session
     std::uint32_t host_bytes = 65536;    ///< of the longest message that host threads send or receive
     /// Receives and messages that wait at an engine from which on warps of a block that have nothing else to do match
-    /// them together; 0: never. GPUs have not shown yet that it is right and worth it: see design record 95.
-    std::uint32_t team_load = 0;
+    /// them together; 0: never.
+    std::uint32_t team_load = 128;
 };
 
 /// What the engines of a PE have done so far, and in how many turns: by one warp or lane, or begun by several warps.
