@@ -20,23 +20,19 @@ struct add {
     }
 };
 
-/// What all lanes of all PEs run.
-struct send_numbers {
+/// Runs once for each number, on lanes of all PEs.
+struct send {
     template <class Ctx, class Remote>
-    LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
-        for (std::uint64_t i = ctx.rank(); i < 100; i += ctx.size()) {
-            (void)remote.post(ctx, 0, lw::task<add>, i);  // to PE 0; what fails ends the run
-        }
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t number, Remote& remote) const {
+        (void)remote.post(ctx, 0, lw::task<add>, number);  // to PE 0; what fails ends the run
     }
 };
 
 int main(int argc, char** argv) try {
-    lw::options options;
-    if (argc > 1) options.devices = argv[1];
-    lw::runtime runtime(options);
+    lw::runtime runtime({.devices = argc > 1 ? argv[1] : ""});
     const auto sum = runtime.allocate<std::uint64_t>(1);
     lw::remote_queue remote(runtime.machine(), add{sum.ref()});
-    runtime.run(send_numbers{}, remote);  // returns when all commands have run
+    runtime.for_each(100, send{}, remote);  // returns when all commands have run
     std::cout << "PE 0 has added up " << sum.copy_out(0)[0] << '\n';
 } catch (const lw::error& e) {
     std::cerr << "first_remote_queue: " << e.what() << '\n';

@@ -19,26 +19,22 @@ struct root {
     }
 };
 
-/// What all lanes of all PEs run.
+/// Runs once for each number, on lanes of all PEs.
 struct ask {
     lw::symmetric_ref<std::uint64_t> sum;
 
     template <class Ctx, class Service>
-    LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
-        for (std::uint64_t i = ctx.rank(); i < 100; i += ctx.size()) {
-            const auto answer = served.call(ctx, lw::task<root>, i);     // waits for the answer
-            if (answer) (void)served.add(ctx, sum[0], 0, answer.value);  // on PE 0, and waits for nothing
-        }
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t number, Service& served) const {
+        const auto answer = served.call(ctx, lw::task<root>, number);  // waits for the answer
+        if (answer) (void)served.add(ctx, sum[0], 0, answer.value);    // on PE 0, and waits for nothing
     }
 };
 
 int main(int argc, char** argv) try {
-    lw::options options;
-    if (argc > 1) options.devices = argv[1];
-    lw::runtime runtime(options);
+    lw::runtime runtime({.devices = argc > 1 ? argv[1] : ""});
     const auto sum = runtime.allocate<std::uint64_t>(1);
     lw::service served(runtime.machine(), {.by = lw::service_by::warps}, root{});
-    runtime.run(ask{sum.ref()}, served);  // returns when all requests have been carried out
+    runtime.for_each(100, ask{sum.ref()}, served);  // returns when all requests have been carried out
     std::cout << "the sum of the roots is " << sum.copy_out(0)[0] << '\n';
 } catch (const lw::error& e) {
     std::cerr << "first_service: " << e.what() << '\n';

@@ -24,9 +24,7 @@ struct write_squares {
 };
 
 int main(int argc, char** argv) try {
-    lw::options options;
-    if (argc > 1) options.devices = argv[1];
-    lw::runtime runtime(options);
+    lw::runtime runtime({.devices = argc > 1 ? argv[1] : ""});
     const auto squares = runtime.allocate<std::uint64_t>(n), received = runtime.allocate<std::uint64_t>(n);
     auto triggers = runtime.triggers();
     for (int pe = 0; pe < runtime.n_pes(); ++pe) {  // when tag 0 of a PE has been triggered n times, a put

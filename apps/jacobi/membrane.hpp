@@ -2,17 +2,12 @@
 // fixed edge at both ends of each row; twice, as a step reads one and writes the other.
 #pragma once
 
-#include "jacobi/jacobi.hpp"
+#include "jacobi/rows.hpp"
 #include "laneway/runtime.hpp"
 #include "parallel/computing_time.hpp"
 #include "parallel/served_run.hpp"
 
 namespace laneway::apps {
-
-/// Mean of the neighbours, in this order.
-LANEWAY_FN double mean_of(double up, double down, double left, double right) {
-    return 0.25 * ((up + down) + (left + right));
-}
 
 /// A step of a PE's rows. `Doubles`: pointer to doubles, as symmetric_ref::local gives.
 template <class Doubles>
@@ -85,10 +80,6 @@ private:
     symmetric_array<std::uint64_t> clock_;
 };
 
-/// Rows of a PE at first, with the halo on either side. `rows`: of a PE, its own.
-std::vector<double> first_rows(int pe, std::uint64_t rows, std::uint64_t all_rows, std::uint64_t columns);
-/// Appends the inner cells of a PE's rows.
-void append_inner(std::vector<double>& all, const std::vector<double>& mine, std::uint64_t rows, std::uint64_t width);
 /// How many rows each of so many PEs has. Throws usage_error where they cannot be shared out.
 std::uint64_t rows_a_pe(const jacobi_options& options, std::size_t pes);
 

@@ -16,13 +16,25 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PLAIN = ["plain_recursion"]  # take nothing but CUDA
+PLAIN = ["plain_recursion", "plain_jacobi", "plain_ping_pong"]  # take nothing but CUDA
 PROGRAMS = {
     "nvshmem": ["nvshmem_updates", "nvshmem_round_trip", "nvshmem_messages", "nvshmem_one_sided"],
-    "nccl": ["nccl_updates", "nccl_all_reduce", "nccl_training", "nccl_messages", "nccl_window_messages"],
+    "nccl": [
+        "nccl_updates",
+        "nccl_all_reduce",
+        "nccl_training",
+        "nccl_jacobi",
+        "nccl_reduction_beside_compute",
+        "nccl_messages",
+        "nccl_window_messages",
+    ],
 }
 # What a program is compiled with besides its own file; fused multiply-adds would not round as in apps/training.
-SOURCES = {"nccl_training": [f"apps/training/{name}.cpp" for name in ("by_one", "data", "network_shape")]}
+SOURCES = {
+    "nccl_training": [f"apps/training/{name}.cpp" for name in ("by_one", "data", "network_shape")],
+    "nccl_jacobi": ["apps/jacobi/by_one.cpp"],
+    "plain_jacobi": ["apps/jacobi/by_one.cpp"],
+}
 OPTIONS = {"nccl_training": ["--fmad=false", "-Xcompiler=-ffp-contract=off"]}
 NEEDS = {"nccl_window_messages": "nccl_device.h"}  # headers that older versions lack
 

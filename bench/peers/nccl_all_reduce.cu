@@ -6,6 +6,7 @@
 
 #include "all_reduce/numbers.hpp"
 #include "bench_support.hpp"
+#include "warp_time.cuh"
 
 namespace {
 
@@ -13,29 +14,9 @@ using namespace laneway;
 
 constexpr int threads = 256;
 
-/// The time that a warp is in a kernel, added to the GPU's clock on average of the kernel's warps: as computing_time in
-/// apps/parallel does, so that waves, imbalance and gaps count as blocked here as there.
-class warp_time {
-public:
-    static constexpr unsigned fraction_bits = 16;  ///< of a nanosecond
-
-    __device__ explicit warp_time(std::uint64_t* clock) : clock_(clock), begin_(bench::device_now_ns()) {}
-    __device__ void add() const {
-        __syncwarp();
-        if (threadIdx.x % 32 != 0) return;
-        const std::uint64_t warps = std::uint64_t{gridDim.x} * (blockDim.x / 32);
-        const std::uint64_t part = ((bench::device_now_ns() - begin_) << fraction_bits) / warps;
-        atomicAdd(reinterpret_cast<unsigned long long*>(clock_), static_cast<unsigned long long>(part));
-    }
-
-private:
-    std::uint64_t* clock_;
-    std::uint64_t begin_;
-};
-
 __global__ void write_numbers(float* values, std::uint64_t elements, int pe, std::uint32_t round,
                               std::uint64_t* clock) {
-    const warp_time spent(clock);
+    const bench::warp_time spent(clock);
     const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
     for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += step) {
         values[i] = apps::contribution_to_sum(i, pe, round);
@@ -45,7 +26,7 @@ __global__ void write_numbers(float* values, std::uint64_t elements, int pe, std
 
 __global__ void verify_sums(const float* values, std::uint64_t elements, int pes, std::uint32_t round,
                             std::uint64_t* wrong, std::uint64_t* clock) {
-    const warp_time spent(clock);
+    const bench::warp_time spent(clock);
     const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
     for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += step) {
         float sum = 0;
@@ -82,12 +63,7 @@ public:
     void wait() { bench::check(cudaStreamSynchronize(stream_), "waiting for a round"); }
     [[nodiscard]] std::uint64_t wrong() const { return wrong_.read(0); }
     /// Seconds that warps were in kernels since the last call, on average.
-    [[nodiscard]] double take_computing_seconds() {
-        const auto clock = static_cast<double>(clock_.read(0));
-        clock_.clear(1);
-        bench::check(cudaDeviceSynchronize(), "clearing the clock");
-        return clock / (1u << warp_time::fraction_bits) * 1e-9;
-    }
+    [[nodiscard]] double take_computing_seconds() { return bench::take_seconds(clock_); }
 
 private:
     bench::team& pes_;

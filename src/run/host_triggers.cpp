@@ -10,7 +10,9 @@ namespace laneway {
 namespace {
 
 constexpr std::size_t triggers_taken_at = destructive_bytes, host_triggers_at = 2 * destructive_bytes,
-                      host_waiting_at = host_triggers_at + host_triggers_ref::slots * sizeof(host_trigger);
+                      host_waiting_at = host_triggers_at + host_triggers_ref::slots * sizeof(host_trigger),
+                      host_asked_at = host_waiting_at + (sizeof(host_waiting_tags) + destructive_bytes - 1) /
+                                                            destructive_bytes * destructive_bytes;
 
 /// What a PE has told behind a fence, in an epoch that is seen to be done.
 std::uint64_t told_by_pe(std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); }
@@ -21,10 +23,10 @@ std::atomic_ref<std::uint64_t> triggers_word(const std::shared_ptr<std::byte>& m
 
 }  // namespace
 
-void host_triggers::attach() {
+void host_triggers::attach(std::size_t item_bytes) {
     parts_.clear();
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        constexpr std::size_t bytes = host_waiting_at + sizeof(host_waiting_tags);
+        const std::size_t bytes = host_asked_at + sizeof(host_preparation) + item_bytes;
         parts_.push_back({allocate_host_visible(machine_.device(pe), bytes), {machine_.device(pe), 2}});
     }
 }
@@ -36,7 +38,8 @@ host_triggers_ref host_triggers::ref(int pe) const {
             reinterpret_cast<std::uint64_t*>(p.memory.get() + triggers_taken_at),
             p.words.data(),
             p.words.data() + 1,
-            reinterpret_cast<host_waiting_tags*>(p.memory.get() + host_waiting_at)};
+            reinterpret_cast<host_waiting_tags*>(p.memory.get() + host_waiting_at),
+            reinterpret_cast<host_preparation*>(p.memory.get() + host_asked_at)};
 }
 
 std::vector<waiting_tag> host_triggers::waiting() const {
@@ -62,14 +65,21 @@ std::uint64_t host_triggers::left_out() const {
     return sum;
 }
 
+program_access::use host_triggers::hold() {
+    return access_.hold("triggers: host threads trigger while a session of them goes on");
+}
+
 void host_triggers::leave(int pe, const host_trigger& entry) {
-    const program_access::use mine = access_.hold("triggers: host threads trigger while a session of them goes on");
+    const program_access::use mine = hold();
     const resident_program::visit visiting(mine.program());
-    const part& p = parts_[static_cast<std::size_t>(pe)];
+    leave(mine.program(), parts_[static_cast<std::size_t>(pe)], entry);
+}
+
+void host_triggers::leave(resident_program& program, const part& p, const host_trigger& entry) {
     std::unique_lock lock(*p.leaving, std::defer_lock);
-    mine.program().await([&] { return lock.try_lock(); });
+    program.await([&] { return lock.try_lock(); });
     const std::uint64_t next = triggers_word(p.memory, 0).load(std::memory_order_relaxed);
-    mine.program().await([&] {
+    program.await([&] {
         // Partner: the release store of host_triggers_ref::take.
         return next - triggers_word(p.memory, triggers_taken_at).load(std::memory_order_acquire) <
                host_triggers_ref::slots;
@@ -79,7 +89,30 @@ void host_triggers::leave(int pe, const host_trigger& entry) {
     // looks whether the program is there, as any_wait looks for entries when it has gone.
     triggers_word(p.memory, 0).store(next + 1);
     lock.unlock();
-    mine.program().wake();
+    program.wake();
+}
+
+void host_triggers::ask(int pe, host_trigger entry, const host_preparation& what, std::span<const std::byte> item,
+                        const std::function<void(const host_answer&)>& told) {
+    const program_access::use mine = hold();
+    const resident_program::visit visiting(mine.program());
+    part& p = parts_[static_cast<std::size_t>(pe)];
+    host_preparation& asked = *ref(pe).asked;
+    const auto is_answered = [&] {
+        // Partner: the release store of host_triggers_ref::answer.
+        return std::atomic_ref(asked.answered).load(std::memory_order_acquire) == p.asked;
+    };
+    std::unique_lock lock(*p.asking, std::defer_lock);
+    mine.program().await([&] { return lock.try_lock(); });
+    mine.program().await(is_answered);  // a thread that was interrupted has not waited
+    asked.operation = what.operation;
+    asked.threshold = what.threshold;
+    asked.how = what.how;
+    std::copy(item.begin(), item.end(), reinterpret_cast<std::byte*>(&asked + 1));
+    entry.n = ++p.asked;
+    leave(mine.program(), p, entry);
+    mine.program().await(is_answered);
+    told({told_by_pe(asked.result), static_cast<int>(told_by_pe(asked.pe)), told_by_pe(asked.number)});
 }
 
 std::uint64_t host_triggers::filled() const {

@@ -10,6 +10,9 @@
 namespace laneway {
 
 std::size_t outside_triggers::reserve(int pe, std::uint32_t tag, std::uint32_t n) {
+    if (machine_.n_processes() > 1) {
+        throw usage_error(name_of_tag(pe, tag) + ": triggers from outside belong to a job of one process");
+    }
     const std::lock_guard lock(mutex_);
     const auto used =
         static_cast<std::uint32_t>(std::count_if(all_.begin(), all_.end(), [&](const cell& c) { return c.pe == pe; }));

@@ -98,24 +98,29 @@ trigger_slot trigger_memory::slot(int pe, std::uint32_t tag) const {
     return found;
 }
 
-void trigger_memory::prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
-                             firing how, std::span<const std::byte> item) {
-    const preparation p{pe, tag, threshold, op, how, {item.begin(), item.end()}};
-    if (host_.is_connected()) refuse(p, "operations are prepared before the session begins, or by its lanes");
-    must_exist(pe, tag, pe);
-    must_exist(pe, tag, op.pe());
-    for (int i = 0; i < op.n_links(); ++i) must_exist(pe, tag, op.link(i).pe);
-    must_have_tag(pe, tag);
+void trigger_memory::must_be_possible(const preparation& p) const {
+    const trigger_operation& op = p.operation;
+    must_exist(p.pe, p.tag, p.pe);
+    must_exist(p.pe, p.tag, op.pe());
+    for (int i = 0; i < op.n_links(); ++i) must_exist(p.pe, p.tag, op.link(i).pe);
+    must_have_tag(p.pe, p.tag);
     const std::string there = ", where there are 0 to " + std::to_string(options_.tags - 1);
     for (int i = 0; i < op.n_links(); ++i) {
         if (op.link(i).tag >= options_.tags) refuse(p, "it triggers tag " + std::to_string(op.link(i).tag) + there);
         if (op.link(i).n > trigger_word::max_count) refuse(p, "it triggers the next tag too often at once");
     }
-    if (threshold == 0 || threshold > trigger_word::max_count) {
-        refuse(p,
-               "a threshold of 1 to " + std::to_string(trigger_word::max_count) + ", not " + std::to_string(threshold));
+    if (p.threshold == 0 || p.threshold > trigger_word::max_count) {
+        refuse(p, "a threshold of 1 to " + std::to_string(trigger_word::max_count) + ", not " +
+                      std::to_string(p.threshold));
     }
     if (!op.fits()) refuse(p, "elements that its arrays do not have, or more than two links");
+}
+
+void trigger_memory::prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
+                             firing how, std::span<const std::byte> item) {
+    const preparation p{pe, tag, threshold, op, how, {item.begin(), item.end()}};
+    must_be_possible(p);
+    if (host_.is_connected()) return prepare_in_session(p);
     replace_spent(p);
     prepared_.push_back(p);
 }
@@ -124,7 +129,7 @@ void trigger_memory::prepare(int pe, std::uint32_t tag, std::uint32_t threshold,
 void trigger_memory::replace_spent(const preparation& by) {
     for (std::size_t i = 0; i < prepared_.size(); ++i) {
         if (prepared_[i].pe != by.pe || prepared_[i].tag != by.tag) continue;
-        if (i >= applied_ || !trigger_word{slot(by.pe, by.tag).word}.spent()) refuse(by, "it has an operation already");
+        if (i >= applied_ || !trigger_word{slot(by.pe, by.tag).word}.spent()) refuse_second(by);
         prepared_.erase(prepared_.begin() + static_cast<std::ptrdiff_t>(i));
         --applied_;
         return;
@@ -133,6 +138,7 @@ void trigger_memory::replace_spent(const preparation& by) {
 
 bool trigger_memory::disarm(int pe, std::uint32_t tag) {
     must_have_tag(pe, tag);
+    if (host_.is_connected()) return disarm_in_session(pe, tag);
     const auto mine = machine_.refuse_during_run();
     trigger_slot now = slot(pe, tag);
     const trigger_word word{now.word};
@@ -186,12 +192,24 @@ void trigger_memory::forget() {
     applied_ = 0;
 }
 
+void trigger_memory::refuse_second(const preparation& p) { refuse(p, "it has an operation already"); }
+
+void trigger_memory::refuse_chain(const preparation& p, int to) const {
+    refuse(p, "PE " + std::to_string(to) + " has " + std::to_string(options_.chains) +
+                  " chains already; see trigger_options::chains");
+}
+
+void trigger_memory::refuse_count(const preparation& p, std::uint64_t count) {
+    refuse(p, "triggered " + std::to_string(count) + " times already, and it fires once, at " +
+                  std::to_string(p.threshold));
+}
+
 /// As trigger_preparation::prepare, for lanes that do not run yet.
 void trigger_memory::apply(mirror& all, const preparation& p) const {
     const auto pe = static_cast<std::size_t>(p.pe);
     trigger_slot& slot = all.slots[pe][p.tag];
     const trigger_word before{slot.word};
-    if (slot.pieces != 0 && !before.spent()) refuse(p, "it has an operation already");
+    if (slot.pieces != 0 && !before.spent()) refuse_second(p);
     slot.word = before.disarmed();
     slot.keep_cells(p.operation);
     slot.hold(p.operation);
@@ -200,19 +218,13 @@ void trigger_memory::apply(mirror& all, const preparation& p) const {
         if (link.pe == p.pe || slot.cells[i] != 0) continue;
         const auto next = static_cast<std::size_t>(link.pe);
         const std::uint32_t number = all.counters[next][0].cells++;
-        if (number >= options_.chains) {
-            refuse(p, "PE " + std::to_string(next) + " has " + std::to_string(options_.chains) +
-                          " chains already; see trigger_options::chains");
-        }
+        if (number >= options_.chains) refuse_chain(p, link.pe);
         all.cells[next][number] = {slot.fired, slot.fired, 0, link.tag, link.n};
         slot.cells[i] = options_.outside + number + 1;
     }
     slot.word += trigger_word::prepared(p.threshold, p.how);
     const trigger_word now{slot.word};
-    if (now.fires_once() && now.count() > now.threshold()) {
-        refuse(p, "triggered " + std::to_string(now.count()) + " times already, and it fires once, at " +
-                      std::to_string(now.threshold()));
-    }
+    if (now.fires_once() && now.count() > now.threshold()) refuse_count(p, now.count());
     if (!now.open()) return;
     trigger_counters& counters = all.counters[pe][0];
     ++counters.created;
@@ -290,7 +302,7 @@ std::string trigger_memory::account() const {
 
 void trigger_memory::attach(machine& machine, const comm_plan&) {
     begin(machine);
-    host_.attach();
+    host_.attach(item_words_ * sizeof(item_word));
     in_session_ = true;
 }
 

@@ -38,7 +38,7 @@ struct options {
     std::string devices;  ///< as parse_devices reads it; empty: every GPU, else one CPU device a core
     /// The processes whose devices are the PEs of the job, as local_processes of bootstrap.hpp gives them; null: those
     /// that the environment names, else this one alone.
-    std::shared_ptr<bootstrap> processes;
+    std::shared_ptr<bootstrap> processes = nullptr;
     /// Deadline of each run. Checked devices measure it in virtual time, 100 ns for each step of a lane: a second of it
     /// takes some seconds, as these are ten million steps.
     double timeout_seconds = 60;
@@ -57,18 +57,19 @@ struct options {
     int cpu_threads = 1;           ///< blocks of a CPU device
     int checked_blocks = 3;        ///< blocks of a checked device
     int checked_warps = 2;         ///< warps of its blocks
-    laneway::checked_accesses checked_accesses;
+    laneway::checked_accesses checked_accesses = {};
     int gpu_blocks = 0;  ///< 0: as many as are resident at once
     /// Of a GPU's blocks that serve, where there are several PEs; 0: what the program says, see server_share_of.
     double server_share = 0;
     int host_threads = 1;  ///< of each function that lanes may call; with several it must bear it
     /// Groups of calls on their way, for each PE, function and host thread. Other sizes shrink to leave room for them.
     std::uint32_t host_slots = 256;
-    std::uint32_t progress_samples = 0;           ///< most samples kept for the report; 0: none
-    std::shared_ptr<run_meter> meter;             ///< where a run tells meanwhile how far it is; null: nowhere
-    std::shared_ptr<laneway::timeline> timeline;  ///< what runs write down, see timeline.hpp; null: LANEWAY_TIMELINE's
-    laneway::path path = laneway::path::direct;   ///< of one-sided operations that do not say it themselves
-    std::uint64_t forward_slots = 0;              ///< posts of handlers that a PE holds, at most; 0: 262,144, or fewer
+    std::uint32_t progress_samples = 0;          ///< most samples kept for the report; 0: none
+    std::shared_ptr<run_meter> meter = nullptr;  ///< where a run tells meanwhile how far it is; null: nowhere
+    /// What runs write down, see timeline.hpp; null: LANEWAY_TIMELINE's.
+    std::shared_ptr<laneway::timeline> timeline = nullptr;
+    laneway::path path = laneway::path::direct;  ///< of one-sided operations that do not say it themselves
+    std::uint64_t forward_slots = 0;             ///< posts of handlers that a PE holds, at most; 0: 262,144, or fewer
     injected_fault fault = injected_fault::none;
     int fault_pe = 0;
 };

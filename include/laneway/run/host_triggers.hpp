@@ -1,8 +1,11 @@
 // What host threads leave for tags while a session goes on: see comm/triggers/host_triggers_ref.hpp.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "laneway/base/report.hpp"
@@ -13,13 +16,20 @@
 
 namespace laneway {
 
+/// What a PE has answered to a host thread that prepares or disarms, as host_preparation has it.
+struct host_answer {
+    std::uint64_t result = 0;
+    int pe = -1;
+    std::uint64_t number = 0;
+};
+
 /// The slots of a session. Any thread of the host may leave something while it goes on.
 class host_triggers {
 public:
     explicit host_triggers(machine& machine) : machine_(machine) {}
 
-    /// Takes memory for a session that begins.
-    void attach();
+    /// Takes memory for a session that begins, in which operations start items of no more bytes.
+    void attach(std::size_t item_bytes);
     void connect(resident_program& program) { access_.connect(program); }
     void disconnect() noexcept { access_.disconnect(); }
     [[nodiscard]] bool is_connected() const { return access_.is_connected(); }
@@ -28,6 +38,11 @@ public:
     /// Waits while all slots of the PE are in use. Throws usage_error where no session goes on, timeout_error past the
     /// deadline, and what ended the session.
     void leave(int pe, const host_trigger& entry);
+
+    /// Leaves an entry that prepares, with the operation and what it starts, or disarms, and waits for the answer.
+    /// `told`: called with it before another thread's entry of the kind is left for the PE. Throws as leave.
+    void ask(int pe, host_trigger entry, const host_preparation& what, std::span<const std::byte> item,
+             const std::function<void(const host_answer&)>& told);
 
     /// Tags of all PEs that were not at rest when the last epoch was closed, 64 of a PE at most.
     [[nodiscard]] std::vector<waiting_tag> waiting() const;
@@ -43,7 +58,12 @@ private:
         std::shared_ptr<std::byte> memory;
         buffer<std::uint64_t> words;
         std::unique_ptr<std::mutex> leaving = std::make_unique<std::mutex>();
+        std::unique_ptr<std::mutex> asking = std::make_unique<std::mutex>();  ///< before `leaving`
+        std::uint64_t asked = 0;                                              ///< entries that are answered
     };
+
+    [[nodiscard]] program_access::use hold();
+    void leave(resident_program& program, const part& p, const host_trigger& entry);
 
     machine& machine_;
     std::vector<part> parts_;

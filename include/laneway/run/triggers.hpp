@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,7 +35,8 @@ struct trigger_options {
     std::uint64_t alone_bytes = 256;
 };
 
-/// The tags of all PEs of a runtime, on the host. One thread, between runs.
+/// The tags of all PEs of a runtime, on the host. One thread, between runs; while a session goes on any thread
+/// prepares, disarms and triggers.
 class trigger_memory : public session_feed {
 public:
     /// Throws usage_error for options that cannot be.
@@ -48,7 +50,7 @@ public:
     /// `item`: what the operation starts; empty for nothing.
     void prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op, firing how,
                  std::span<const std::byte> item = {});
-    static void refuse(int pe, std::uint32_t tag, const std::string& why);
+    [[noreturn]] static void refuse(int pe, std::uint32_t tag, const std::string& why);
     [[nodiscard]] bool disarm(int pe, std::uint32_t tag);
     void clear();
     void trigger(int pe, std::uint32_t tag, std::uint32_t n);
@@ -87,9 +89,16 @@ private:
     };
     struct mirror;
 
-    static void refuse(const preparation& p, const std::string& why) { refuse(p.pe, p.tag, why); }
+    [[noreturn]] static void refuse(const preparation& p, const std::string& why) { refuse(p.pe, p.tag, why); }
+    [[noreturn]] static void refuse_second(const preparation& p);
+    [[noreturn]] void refuse_chain(const preparation& p, int to) const;
+    [[noreturn]] static void refuse_count(const preparation& p, std::uint64_t count);
     void must_exist(int pe, std::uint32_t tag, int named) const;
     void must_have_tag(int pe, std::uint32_t tag) const;
+    void must_be_possible(const preparation& p) const;
+    void prepare_in_session(const preparation& p);
+    [[nodiscard]] bool disarm_in_session(int pe, std::uint32_t tag);
+    void forget_prepared(int pe, std::uint32_t tag);
     void replace_spent(const preparation& by);
     [[nodiscard]] trigger_slot slot(int pe, std::uint32_t tag) const;
     void apply(mirror& all, const preparation& p) const;
@@ -108,6 +117,7 @@ private:
     std::optional<symmetric_array<item_word>> items_;
     host_triggers host_;
     outside_triggers outside_;
+    std::mutex preparing_;  ///< held by threads of a session that change these
     std::vector<preparation> prepared_;
     std::size_t applied_ = 0;  ///< of these, to the devices
     bool open_ = false;        ///< a run has begun and is not known to have ended well
@@ -134,14 +144,16 @@ public:
     [[nodiscard]] starting_triggers<Takers...> with(const Takers&... takers) const;
 
     /// Gives a PE's tag its operation, from the next run on. Triggers that came before count. Throws usage_error for a
-    /// PE, tag, threshold or range that cannot be, for a tag that has one, unless it has fired once for all, and while
-    /// a session of these triggers goes on, in which lanes may prepare.
+    /// PE, tag, threshold or range that cannot be, and for a tag that has one, unless it has fired once for all.
+    /// While a session of these triggers goes on, any thread of the host may call it, and the tag has its operation
+    /// when it returns: it waits for the PE to say so, and throws as trigger does as well.
     void prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
                  firing how = firing::once) {
         memory_->prepare(pe, tag, threshold, op, how);
     }
     /// Takes the operation from a tag, so that another one can be prepared; triggers that no round has used stay.
-    /// False, and nothing has happened, where it has none, or its round is open. Host, between runs.
+    /// False, and nothing has happened, where it has none, or its round is open. Between runs, and, as prepare, by any
+    /// thread of the host while a session goes on.
     bool disarm(int pe, std::uint32_t tag) { return memory_->disarm(pe, tag); }
     /// Takes all operations and counts from all tags. What streams have been given before counts for nothing. Throws
     /// usage_error while a session of these triggers goes on.

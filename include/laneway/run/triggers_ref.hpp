@@ -122,6 +122,7 @@ public:
 
 protected:
     trigger_rounds<Ctx> rounds_;
+    const trigger_items<Starters>& items_;
 
 private:
     LANEWAY_FN std::uint32_t take_piece(Ctx& ctx, lane_mask mask) {
@@ -194,7 +195,6 @@ private:
                             [&](lane_mask mask) { return turn(ctx, mates(ctx, mask, rounds_.memory())); });
     }
 
-    const trigger_items<Starters>& items_;
     Out& out_;
     trigger_hint& hint_;
     int team_;                 ///< working warps of the block
@@ -213,7 +213,7 @@ public:
         : triggers_agent<Ctx, Out, Starters>(ctx, out, view, items, mine, shared), host_(host) {}
 
     LANEWAY_FN void attend(Ctx& ctx) {
-        if (ctx.lane() == 0 && *host_.is_open != 0) host_.take(ctx, this->rounds_);
+        if (ctx.lane() == 0 && *host_.is_open != 0) host_.take(ctx, this->rounds_, this->items_);
     }
 
 private:
@@ -269,7 +269,7 @@ struct triggers_session_ref : triggers_component_ref<Starters> {
     template <class Ctx>
     LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
         trigger_rounds<Ctx> rounds(ctx, this->tags);
-        host.handle_orders(ctx, rounds, orders);
+        host.handle_orders(ctx, rounds, this->items, orders);
     }
 };
 

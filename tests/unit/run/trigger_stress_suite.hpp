@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <random>
+#include <thread>
 
 #include "triggers_job.hpp"
 
@@ -84,13 +86,14 @@ struct tag_plan {
 /// A program of random events, its model, and the comparison.
 class stress_program {
 public:
-    stress_program(runtime& rt, std::uint32_t tags, std::uint64_t seed)
+    /// `outside`: whether streams may trigger its tags.
+    stress_program(runtime& rt, std::uint32_t tags, std::uint64_t seed, bool outside = false)
         : rt_(rt), random_(static_cast<std::mt19937::result_type>(seed)), n_tags_(tags),
           from_(rt.allocate<std::uint32_t>(tags * stress_words)), to_{rt.allocate<std::uint32_t>(tags * stress_words),
                                                                       rt.allocate<std::uint32_t>(tags * stress_words)},
           fired_{rt.allocate<std::uint64_t>(tags), rt.allocate<std::uint64_t>(tags)},
           disarmed_(rt.allocate<std::uint32_t>(tags)),
-          tags_(rt.triggers({.tags = tags, .alone_bytes = 200 * (seed % 2)})) {
+          tags_(rt.triggers({.tags = tags, .outside = outside ? tags : 0, .alone_bytes = 200 * (seed % 2)})) {
         for (int pe = 0; pe < rt.n_pes(); ++pe) from_.copy_in(pe, numbered(tags * stress_words, first_of(pe)));
         plans_.resize(static_cast<std::size_t>(rt.n_pes()), std::vector<tag_plan>(tags));
         lists_.resize(plans_.size());
@@ -111,14 +114,71 @@ public:
             list.resize(most, {stress_event::trigger, 0, 0, 0});  // not once
             events.copy_in(pe, list);
         }
-        const run_report report = rt_.run(do_events{puts(), events.ref(), disarmed_.ref()}, tags_);
+        compare(rt_.run(do_events{puts(), events.ref(), disarmed_.ref()}, tags_));
+    }
+
+    /// The same events while a session goes on: two host threads for each PE prepare and disarm, and trigger by
+    /// themselves, by messages and by a stream.
+    void feed_and_compare() {
+        const auto box = rt_.mailbox<go>(trigger_handler{tags_.tags()});
+        for (int pe = 0; pe < rt_.n_pes(); ++pe) {
+            streams_.push_back(rt_.stream(pe));
+            auto& cells = cells_.emplace_back();
+            for (std::uint32_t tag = 0; tag < n_tags_; ++tag) cells.push_back(tags_.outside(pe, tag));
+            taken_.emplace_back(n_tags_);
+        }
+        auto session = rt_.start(box, tags_);
+        {
+            std::vector<std::jthread> threads;
+            for (int pe = 0; pe < rt_.n_pes(); ++pe) {
+                auto& list = lists_[static_cast<std::size_t>(pe)];
+                std::shuffle(list.begin(), list.end(), random_);
+                for (std::size_t half = 0; half < 2; ++half) {
+                    threads.emplace_back([this, &session, &list, pe, half] {
+                        for (std::size_t i = half; i < list.size(); i += 2)
+                            EXPECT_NO_THROW(feed(session, pe, list[i], i));
+                    });
+                }
+            }
+        }
+        const run_report report = session.stop();
+        for (int pe = 0; pe < rt_.n_pes(); ++pe) disarmed_.copy_in(pe, taken_[static_cast<std::size_t>(pe)]);
+        compare(report);
+    }
+
+private:
+    template <class Session>
+    void feed(Session& session, int pe, const stress_event& e, std::size_t number) {
+        const int next = (pe + 1) % rt_.n_pes();
+        const auto how = e.once != 0 ? firing::once : firing::each_round;
+        if (e.what == stress_event::trigger) return trigger_in_turn(session, pe, e, number);
+        if (e.what == stress_event::trigger_elsewhere) return trigger_in_turn(session, next, e, number);
+        if (e.what == stress_event::prepare)
+            return tags_.prepare(pe, e.tag, e.n, puts()(e.tag, 0, pe, rt_.n_pes()), how);
+        bool taken = false;
+        for (int tries = 0; tries < 3 && !taken; ++tries) taken = tags_.disarm(pe, e.tag);
+        taken_[static_cast<std::size_t>(pe)][e.tag] = taken ? 1 : 0;
+        if (!taken || e.what == stress_event::disarm) return;
+        tags_.prepare(pe, e.tag, e.n, puts()(e.tag, 1, pe, rt_.n_pes()), how);
+    }
+    template <class Session>
+    void trigger_in_turn(Session& session, int pe, const stress_event& e, std::size_t number) {
+        if (number % 3 == 0) return tags_.trigger(pe, e.tag, e.n);
+        const auto at = static_cast<std::size_t>(pe);
+        if (number % 3 == 1) {
+            const std::lock_guard lock(giving_);
+            return cells_[at][e.tag].trigger(streams_[at], e.n);
+        }
+        for (std::uint32_t i = 0; i < e.n; ++i) session.post(pe, go{e.tag});
+    }
+
+    void compare(const run_report& report) {
         std::map<std::pair<int, std::uint32_t>, waiting_tag> waiting;
         for (const auto& tag : report.waiting_tags) waiting[{tag.pe, tag.tag}] = tag;
         for (int pe = 0; pe < rt_.n_pes(); ++pe) compare(pe, waiting);
         EXPECT_EQ(waiting.size(), expected_waiting_);
     }
 
-private:
     static std::uint32_t first_of(int pe) { return 1 + static_cast<std::uint32_t>(pe) * 10'000'000; }
     std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
     [[nodiscard]] stress_puts puts() const {
@@ -204,12 +264,26 @@ private:
     std::vector<std::vector<tag_plan>> plans_;  ///< for each PE and tag
     std::vector<std::vector<stress_event>> lists_;
     std::size_t expected_waiting_ = 0;
+    // Of a session.
+    std::mutex giving_;  ///< a stream takes from one thread at a time
+    std::vector<device_stream> streams_;
+    std::vector<std::vector<outside_trigger>> cells_;  ///< for each PE and tag
+    std::vector<std::vector<std::uint32_t>> taken_;    ///< the same: whether a thread has taken its operation
 };
 
 TEST_P(trigger_stress_test, FourThousandTagsFireAsOftenAsTheModelSays) {
-    repeat_rounds(GetParam(), is_checked(GetParam()) ? 1 : 5, [&](const options& o) {
+    repeat_rounds(GetParam(), is_checked(GetParam()) ? few_rounds(GetParam(), checked_seeds) : 5,
+                  [&](const options& o) {
+                      runtime rt(o);
+                      stress_program(rt, 4096, o.seed).run_and_compare();
+                  });
+}
+
+TEST_P(trigger_stress_test, HostThreadsMessagesAndStreamsDoAsTheModelSays) {
+    repeat_rounds(GetParam(), few_rounds(GetParam(), 4), [&](options o) {
+        o.timeout_seconds = 60;  // threads of the host wait for each other
         runtime rt(o);
-        stress_program(rt, 4096, o.seed).run_and_compare();
+        stress_program(rt, 12, o.seed, true).feed_and_compare();
     });
 }
 

@@ -246,16 +246,13 @@ TEST_P(triggers_misuse_test, TagsKeepTheirOperationWhileARoundIsOpen) {
     }
 }
 
-TEST_P(triggers_misuse_test, TheHostPreparesAndClearsNothingWhileASessionGoesOn) {
+TEST_P(triggers_misuse_test, TheHostClearsNothingWhileASessionGoesOn) {
     runtime rt(unhurried_job());
     const auto fired = rt.allocate<std::uint64_t>(1);
     auto tags = rt.triggers({.tags = 8});
-    const auto op = trigger_operation::nothing(0).signal(fired.ref()[0]);
     {
         auto session = rt.start(tags);
         for (int i = 0; i < 2; ++i) {
-            EXPECT_EQ(thrown<usage_error>([&] { tags.prepare(0, 2, 1, op); }),
-                      "tag 2 of PE 0: operations are prepared before the session begins, or by its lanes");
             EXPECT_EQ(thrown<usage_error>([&] { tags.clear(); }),
                       "triggers: operations and counts are cleared before a session begins, or behind its end");
             tags.trigger(0, 5);
@@ -267,12 +264,92 @@ TEST_P(triggers_misuse_test, TheHostPreparesAndClearsNothingWhileASessionGoesOn)
         EXPECT_EQ(left[0].count, 2u) << "what the session has counted is there";
         EXPECT_NO_THROW(tags.clear());
         EXPECT_TRUE(tags.waiting().empty());
-        EXPECT_NO_THROW(tags.prepare(0, 2, 1, op));
+        EXPECT_NO_THROW(tags.prepare(0, 2, 1, trigger_operation::nothing(0).signal(fired.ref()[0])));
     }
     auto session = rt.start(tags);
     tags.trigger(0, 2);
     session.stop();
     EXPECT_EQ(fired.copy_out(0)[0], 1u);
+}
+
+/// What is refused changes nothing, and the session goes on.
+TEST_P(triggers_misuse_test, HostThreadsOfASessionAreRefusedWhatCannotBe) {
+    runtime rt(unhurried_job());
+    const int last = rt.n_pes() - 1;
+    const auto fired = rt.allocate<std::uint64_t>(3);
+    auto tags = rt.triggers({.tags = 8, .chains = 1});
+    std::optional<symmetric_array<std::uint32_t>> freed(rt.allocate<std::uint32_t>(8));
+    const auto moves = trigger_operation::put(freed->ref(), 0, 8, freed->ref(), 0, last);
+    freed.reset();
+    auto session = rt.start(tags);
+    const std::string of_pe = " of PE " + std::to_string(last) + ": ";
+    const auto op = [&](std::uint64_t word) { return trigger_operation::nothing(last).signal(fired.ref()[word]); };
+    const auto refused = [&](std::uint32_t tag, std::uint32_t threshold, const trigger_operation& what) {
+        return thrown<usage_error>([&] { tags.prepare(last, tag, threshold, what); });
+    };
+    EXPECT_EQ(refused(8, 1, op(0)), "tag 8" + of_pe + "no such tag, where there are 0 to 7");
+    EXPECT_EQ(refused(1, 0, op(0)), "tag 1" + of_pe + "a threshold of 1 to 1073741823, not 0");
+    EXPECT_EQ(refused(1, 1, moves),
+              "tag 1" + of_pe + "elements that do not exist, have been freed, or are out of reach");
+    tags.trigger(last, 2, 2);
+    EXPECT_EQ(refused(2, 1, op(0)), "tag 2" + of_pe + "triggered 2 times already, and it fires once, at 1");
+    tags.prepare(last, 2, 2, op(0));  // both count
+    tags.prepare(last, 3, 2, op(1), firing::each_round);
+    EXPECT_EQ(refused(3, 2, op(2)), "tag 3" + of_pe + "it has an operation already");
+    if (rt.n_pes() > 1) {
+        tags.prepare(last, 5, 1, op(2).then(0, 7));
+        EXPECT_EQ(refused(6, 1, op(2).then(0, 4)),
+                  "tag 6" + of_pe + "PE 0 has 1 chains already; see trigger_options::chains");
+        EXPECT_TRUE(tags.disarm(last, 5));
+    }
+    EXPECT_FALSE(tags.disarm(last, 6)) << "nothing has come of what was refused";
+    tags.prepare(last, 6, 1, op(2));
+    EXPECT_THROW((void)tags.disarm(last, 8), usage_error);
+    EXPECT_THROW((void)tags.disarm(rt.n_pes(), 0), usage_error);
+    for (const std::uint32_t tag : {3u, 3u, 3u, 6u}) tags.trigger(last, tag);
+    const auto left = session.stop().waiting_tags;
+    EXPECT_EQ(fired.copy_out(last), (std::vector<std::uint64_t>{1, 1, 1}));
+    ASSERT_EQ(left.size(), 1u);
+    EXPECT_EQ(left[0].text(), "tag 3" + of_pe + "1 of 2 triggers, fired 1 times");
+    EXPECT_EQ(thrown<usage_error>([&] { tags.prepare(last, 3, 1, op(2)); }),
+              "tag 3" + of_pe + "it has an operation already");
+    tags.prepare(last, 6, 1, op(2));  // it has fired once for all
+}
+
+TEST_P(triggers_misuse_test, WhatHostThreadsHavePreparedOutlivesAFailedSession) {
+    runtime rt(options_of(GetParam(), 1));
+    const auto fired = rt.allocate<std::uint64_t>(2);
+    auto tags = rt.triggers({.tags = 8});
+    const auto op = [&](std::uint64_t word) { return trigger_operation::nothing(0).signal(fired.ref()[word]); };
+    tags.prepare(0, 4, 1, op(0));
+    tags.prepare(0, 5, 1, op(0));
+    {
+        auto session = rt.start(tags);
+        EXPECT_TRUE(tags.disarm(0, 4));
+        EXPECT_TRUE(tags.disarm(0, 5));
+        tags.prepare(0, 5, 2, op(1));
+        tags.trigger(0, 5, 3);
+        EXPECT_THROW(session.stop(), device_fault);
+    }
+    auto session = rt.start(tags);
+    tags.trigger(0, 4);
+    tags.trigger(0, 5, 2);
+    const auto left = session.stop().waiting_tags;
+    EXPECT_EQ(fired.copy_out(0), (std::vector<std::uint64_t>{0, 1}));
+    ASSERT_EQ(left.size(), 1u);
+    EXPECT_EQ(left[0].text(), "tag 4 of PE 0: not prepared, triggered 1 times");
+}
+
+TEST_P(triggers_misuse_test, TriggersFromOutsideBelongToOneProcess) {
+    runtime rt(job());
+    auto tags = rt.triggers({.tags = 8});
+    if (rt.machine().n_processes() == 1) {
+        EXPECT_NO_THROW((void)tags.outside(0, 3));
+    } else {
+        EXPECT_EQ(thrown<usage_error>([&] { (void)tags.outside(0, 3); }),
+                  "tag 3 of PE 0: triggers from outside belong to a job of one process");
+        EXPECT_EQ(thrown<usage_error>([&] { (void)rt.start(tags); }), "a session belongs to a job of one process");
+    }
 }
 
 /// As many as an epoch tells of one PE, and some more of another.

@@ -1,20 +1,36 @@
-// What host threads leave for a PE's tags while a session goes on, as its lanes see it: triggers, and declarations that
-// triggers from outside will come. They lie in slots that both sides reach; the control warp takes them in their order.
-// It tells the host in turn, when an epoch is being closed, which tags are not at rest.
+// What host threads leave for a PE's tags while a session goes on, as its lanes see it: triggers, declarations that
+// triggers from outside will come, and operations to prepare or to take back. They lie in slots that both sides reach;
+// the control warp takes them in their order. It tells the host in turn what came of a preparation, and, when an epoch
+// is being closed, which tags are not at rest.
 #pragma once
 
 #include "laneway/comm/termination_ref.hpp"
 #include "laneway/comm/triggers/trigger_arrivals.hpp"
+#include "laneway/comm/triggers/trigger_preparation.hpp"
+#include "laneway/comm/triggers/trigger_starter.hpp"
 
 namespace laneway {
 
 /// Host-visible. The host's entry number i, from 0 on, lies in slot i modulo their number.
 struct host_trigger {
-    enum : std::uint32_t { trigger, owe };
+    enum : std::uint32_t { trigger, owe, prepare, disarm };
 
     std::uint32_t what = trigger;
     std::uint32_t number = 0;  ///< of the tag, or of the cell
     std::uint64_t n = 0;
+};
+
+/// Host-visible: the operation of an entry that prepares, one at a time, and what came of that, or of one that disarms.
+/// What the operation starts lies behind it.
+struct alignas(16) host_preparation {
+    trigger_operation operation;
+    std::uint32_t threshold = 0;
+    firing how = firing::once;
+    // Written by the PE.
+    std::uint64_t result = 0;  ///< of prepare a status, of disarm whether the tag had an operation
+    std::uint64_t pe = 0;      ///< as preparation_refusal
+    std::uint64_t number = 0;
+    std::uint64_t answered = 0;  ///< how many entries so far
 };
 
 /// Host-visible: tags that are not at rest, the first of them.
@@ -39,10 +55,12 @@ struct host_triggers_ref {
     std::uint64_t* done = nullptr;          ///< PE memory: the same
     std::uint64_t* is_open = nullptr;       ///< PE memory: whether entries are taken between two commands
     host_waiting_tags* waiting = nullptr;   ///< host-visible
+    host_preparation* asked = nullptr;      ///< host-visible
 
-    /// Takes all that has been left. One lane of the control warp; it does not wait.
-    template <class Ctx>
-    LANEWAY_SLOW void take(Ctx& ctx, trigger_rounds<Ctx>& rounds) const {
+    /// Takes all that has been left; `items` keep what operations start. One lane of the control warp; it does not
+    /// wait.
+    template <class Ctx, class Items>
+    LANEWAY_SLOW void take(Ctx& ctx, trigger_rounds<Ctx>& rounds, const Items& items) const {
         // Partner: the host's release store. The entries are seen behind it.
         const std::uint64_t all = ctx.load(filled, order::acquire, scope::system);
         if (all == *done) return;
@@ -50,6 +68,8 @@ struct host_triggers_ref {
             const host_trigger entry = entries[i % slots];
             if (entry.what == host_trigger::owe) {
                 trigger_arrivals<Ctx>(ctx, rounds).owe(ctx, entry.number, entry.n);
+            } else if (entry.what != host_trigger::trigger) {
+                answer(ctx, rounds, items, entry);
             } else if (rounds.trigger(ctx, entry.number, static_cast<std::uint32_t>(entry.n)) != status::ok) {
                 return;  // the run is ending
             }
@@ -59,10 +79,11 @@ struct host_triggers_ref {
         ctx.store(taken, all, order::release, scope::system);
     }
     /// As the orders of a termination_command say. The control warp, whole.
-    template <class Ctx>
-    LANEWAY_FN void handle_orders(Ctx& ctx, trigger_rounds<Ctx>& rounds, std::uint64_t orders) const {
+    template <class Ctx, class Items>
+    LANEWAY_FN void handle_orders(Ctx& ctx, trigger_rounds<Ctx>& rounds, const Items& items,
+                                  std::uint64_t orders) const {
         if (ctx.lane() == 0) {
-            if ((orders & termination_command::look) != 0) take(ctx, rounds);
+            if ((orders & termination_command::look) != 0) take(ctx, rounds, items);
             *is_open = (orders & termination_command::open) != 0 ? 1 : 0;
         }
         // Nothing is taken, as in the rounds that close an epoch: in the last one all that was open is over.
@@ -70,6 +91,30 @@ struct host_triggers_ref {
     }
 
 private:
+    /// Prepares or disarms, and tells what came of it.
+    template <class Ctx, class Items>
+    LANEWAY_SLOW void answer(Ctx& ctx, trigger_rounds<Ctx>& rounds, const Items& items,
+                             const host_trigger& entry) const {
+        trigger_preparation<Ctx> preparation(rounds);
+        std::uint64_t result = 0;
+        preparation_refusal found;
+        if (entry.what == host_trigger::disarm) {
+            result = preparation.disarm(ctx, entry.number) ? 1 : 0;
+        } else {
+            const trigger_operation op = asked->operation;
+            const auto keep = [&] {
+                if (op.starts() != 0) items.keep(ctx, entry.number, reinterpret_cast<const std::byte*>(asked + 1));
+            };
+            found = preparation.try_prepare(ctx, entry.number, asked->threshold, op, asked->how, keep);
+            result = static_cast<std::uint64_t>(found.what);
+        }
+        ctx.store(&asked->result, result, order::relaxed, scope::system);
+        ctx.store(&asked->pe, static_cast<std::uint64_t>(found.pe), order::relaxed, scope::system);
+        ctx.store(&asked->number, found.number, order::relaxed, scope::system);
+        // Partner: the acquire load of the host thread that waits for the answer.
+        ctx.store(&asked->answered, entry.n, order::release, scope::system);
+    }
+
     template <class Ctx>
     LANEWAY_SLOW void tell(Ctx& ctx, trigger_rounds<Ctx>& rounds) const {
         const auto tell_word = [&](std::uint64_t& word, std::uint64_t value) {

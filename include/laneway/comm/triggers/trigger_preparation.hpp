@@ -5,7 +5,15 @@
 
 namespace laneway {
 
-/// Prepares tags of the PE of these rounds. What fails ends the run.
+/// Why a tag has not got its operation, as `fail` takes it; nothing, where it has.
+struct preparation_refusal {
+    status what = status::ok;
+    int pe = -1;
+    std::uint64_t number = 0;
+    std::uint64_t limit = 0;
+};
+
+/// Prepares tags of the PE of these rounds. What fails ends the run, but for host threads, who are told.
 template <class Ctx>
 class trigger_preparation {
 public:
@@ -17,28 +25,35 @@ public:
     template <class Keep>
     LANEWAY_SLOW status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
                                 firing how, Keep&& keep) {
-        if (tag >= view_.tags()) return fail(ctx, status::bad_tag, operation::prepare, -1, tag, view_.tags());
-        if (threshold == 0 || threshold > trigger_word::max_count) {
-            return fail(ctx, status::bad_threshold, operation::prepare, -1, tag, threshold);
-        }
-        if (status found = check(ctx, tag, op); found != status::ok) return found;
-        trigger_slot& slot = rounds_.slot(tag);
-        if (!claim(ctx, slot)) return fail(ctx, status::prepared_twice, operation::prepare, -1, tag);
-        slot.keep_cells(op);
-        slot.hold(op);
-        keep();
-        for (int i = 0; i < op.n_links(); ++i) {
-            if (op.link(i).pe == ctx.pe() || slot.cells[i] != 0) continue;
-            if (status found = take_cell(ctx, op.link(i), slot.closed, slot.cells[i]); found != status::ok)
-                return found;
+        const preparation_refusal found = hold(ctx, tag, threshold, op, keep);
+        if (found.what != status::ok) {
+            return fail(ctx, found.what, operation::prepare, found.pe, found.number, found.limit);
         }
         // Partners: the adds of those who trigger. Triggers that came before count.
-        const trigger_word before{
-            ctx.fetch_add(&slot.word, trigger_word::prepared(threshold, how), order::acq_rel, scope::device)};
+        const trigger_word before{ctx.fetch_add(&rounds_.slot(tag).word, trigger_word::prepared(threshold, how),
+                                                order::acq_rel, scope::device)};
         if (how == firing::once && before.count() > threshold) return rounds_.refuse(ctx, tag);
-        if (before.count() < threshold) return status::ok;
-        rounds_.created(ctx);
-        return rounds_.carry_out(ctx, tag);
+        return before.count() < threshold ? status::ok : begin(ctx, tag);
+    }
+    /// The same for a host thread: what cannot be changes nothing, and the run goes on. too_many_triggers as well,
+    /// where the tag has been triggered more often than an operation that fires once allows.
+    template <class Keep>
+    LANEWAY_SLOW preparation_refusal try_prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold,
+                                                 const trigger_operation& op, firing how, Keep&& keep) {
+        const preparation_refusal found = hold(ctx, tag, threshold, op, keep);
+        if (found.what != status::ok) return found;
+        trigger_slot& slot = rounds_.slot(tag);
+        trigger_word before = rounds_.word(ctx, tag);
+        do {
+            if (how == firing::once && before.count() > threshold) {
+                drop(ctx, slot);
+                return {status::too_many_triggers, -1, before.count(), threshold};
+            }
+            // Partners: the adds of those who trigger, none of which comes between the look and this.
+        } while (!ctx.compare_exchange(&slot.word, before.bits, before.bits + trigger_word::prepared(threshold, how),
+                                       order::acq_rel, scope::device));
+        if (before.count() >= threshold) (void)begin(ctx, tag);  // a failure ends the run
+        return {};
     }
 
     /// Takes the operation from a tag of the own PE, so that another one can be prepared; triggers that no round has
@@ -53,7 +68,7 @@ public:
         while (now.threshold() != 0 && !now.open()) {
             // Partners: the adds of those who trigger, and of who has closed the last round.
             if (ctx.compare_exchange(&slot.word, now.bits, now.disarmed(), order::acq_rel, scope::device)) {
-                ctx.store(&slot.pieces, 0u, order::release, scope::device);  // Partner: the acquire in claim.
+                drop(ctx, slot);
                 return true;
             }
         }
@@ -61,24 +76,49 @@ public:
     }
 
 private:
+    /// Gives the slot the operation, all but its threshold, where nothing is wrong with it.
+    template <class Keep>
+    LANEWAY_FN preparation_refusal hold(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold,
+                                        const trigger_operation& op, Keep&& keep) {
+        preparation_refusal found = check(ctx, tag, threshold, op);
+        if (found.what != status::ok) return found;
+        trigger_slot& slot = rounds_.slot(tag);
+        if (!claim(ctx, slot)) return {status::prepared_twice, -1, tag};
+        slot.keep_cells(op);
+        slot.hold(op);
+        keep();
+        for (int i = 0; i < op.n_links() && found.what == status::ok; ++i) {
+            if (op.link(i).pe == ctx.pe() || slot.cells[i] != 0) continue;
+            found = take_cell(ctx, op.link(i), slot.closed, slot.cells[i]);
+        }
+        if (found.what != status::ok) drop(ctx, slot);
+        return found;
+    }
+    /// The tag has no operation any more.
+    LANEWAY_FN void drop(Ctx& ctx, trigger_slot& slot) {
+        ctx.store(&slot.pieces, 0u, order::release, scope::device);  // Partner: the acquire in claim.
+    }
+    /// The operation has been prepared behind triggers enough for a round.
+    LANEWAY_FN status begin(Ctx& ctx, std::uint32_t tag) {
+        rounds_.created(ctx);
+        return rounds_.carry_out(ctx, tag);
+    }
+
     /// What is known to be wrong with an operation.
-    LANEWAY_FN status check(Ctx& ctx, std::uint32_t tag, const trigger_operation& op) {
-        const auto refuse_pe = [&](int pe) { return fail(ctx, status::bad_pe, operation::prepare, pe, tag); };
-        if (op.pe() < 0 || op.pe() >= ctx.n_pes()) return refuse_pe(op.pe());
+    LANEWAY_FN preparation_refusal check(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold,
+                                         const trigger_operation& op) {
+        if (tag >= view_.tags()) return {status::bad_tag, -1, tag, view_.tags()};
+        if (threshold == 0 || threshold > trigger_word::max_count) return {status::bad_threshold, -1, tag, threshold};
+        if (op.pe() < 0 || op.pe() >= ctx.n_pes()) return {status::bad_pe, op.pe(), tag};
         for (int i = 0; i < op.n_links(); ++i) {
             const trigger_link& link = op.link(i);
-            if (link.pe < 0 || link.pe >= ctx.n_pes()) return refuse_pe(link.pe);
-            if (link.tag >= view_.tags()) {
-                return fail(ctx, status::bad_tag, operation::prepare, link.pe, link.tag, view_.tags());
-            }
-            if (link.n > trigger_word::max_count) {
-                return fail(ctx, status::bad_threshold, operation::prepare, link.pe, tag, link.n);
-            }
+            if (link.pe < 0 || link.pe >= ctx.n_pes()) return {status::bad_pe, link.pe, tag};
+            if (link.tag >= view_.tags()) return {status::bad_tag, link.pe, link.tag, view_.tags()};
+            if (link.n > trigger_word::max_count) return {status::bad_threshold, link.pe, tag, link.n};
         }
         const operation_places places = find_places(ctx, op);
-        return op.fits() && places.can_move && places.can_signal
-                   ? status::ok
-                   : fail(ctx, status::bad_range, operation::prepare, op.pe(), tag);
+        if (op.fits() && places.can_move && places.can_signal) return {};
+        return {status::bad_range, op.pe(), tag};
     }
 
     /// Makes a tag without an operation, or one that has fired once for all, this lane's own: `pieces` is not 0 then.
@@ -92,26 +132,23 @@ private:
     }
 
     /// Gets a link a cell of its PE, of which so many rounds count as seen.
-    LANEWAY_FN status take_cell(Ctx& ctx, const trigger_link& link, std::uint64_t rounds, std::uint32_t& cell) {
+    LANEWAY_FN preparation_refusal take_cell(Ctx& ctx, const trigger_link& link, std::uint64_t rounds,
+                                             std::uint32_t& cell) {
         auto* const counters = address(ctx, view_.counters[0], link.pe);
         trigger_cell* const cells = address(ctx, view_.cells[0], link.pe);
-        if (counters == nullptr || cells == nullptr) {
-            return fail(ctx, status::bad_range, operation::prepare, link.pe, link.tag);
-        }
+        if (counters == nullptr || cells == nullptr) return {status::bad_range, link.pe, link.tag};
         const std::uint32_t number = ctx.fetch_add(&counters->cells, 1u, order::relaxed, scope::system);
-        if (number >= view_.chains()) {
-            return fail(ctx, status::no_room, operation::prepare, link.pe, view_.chains());
-        }
+        if (number >= view_.chains()) return {status::no_room, link.pe, view_.chains()};
         trigger_cell& taken = cells[view_.outside + number];
         cell = view_.outside + number + 1;
         // Seen with the first trigger: partner is the acquire load in look.
         taken.tag = link.tag;
         taken.n = link.n;
-        if (rounds == 0) return status::ok;
+        if (rounds == 0) return {};
         ctx.store(&taken.seen, rounds, order::relaxed, scope::system);
         // Partner: the same; who sees this sees `seen` as well, and so nothing new.
         ctx.store(&taken.sent, rounds, order::release, scope::system);
-        return status::ok;
+        return {};
     }
 
     trigger_rounds<Ctx>& rounds_;

@@ -181,6 +181,11 @@ struct trigger_items {
     [[nodiscard]] LANEWAY_FN std::byte* at(Ctx& ctx, std::uint32_t tag) const {
         return address(ctx, kept[tag * words], ctx.pe())->bytes;
     }
+    /// For the tag's next operation: an item of any type, of which there are as many bytes as of the largest.
+    template <class Ctx>
+    LANEWAY_FN void keep(Ctx& ctx, std::uint32_t tag, const std::byte* item) const {
+        copy_bytes(at(ctx, tag), item, Starters::item_bytes);
+    }
     template <class Ctx, class Out>
     LANEWAY_FN bool start(Ctx& ctx, Out& out, std::uint32_t tag, const trigger_operation& op) const {
         return starters.start(ctx, out, op.starts() - 1, {at(ctx, tag), tag, op.pe(), op.when_done()});
@@ -192,6 +197,8 @@ template <>
 struct trigger_items<starter_list<>> {
     static constexpr std::size_t words = 0;
 
+    template <class Ctx>
+    LANEWAY_FN void keep(Ctx&, std::uint32_t, const std::byte*) const {}
     template <class Ctx, class Out>
     LANEWAY_FN bool start(Ctx&, Out&, std::uint32_t, const trigger_operation&) const {
         return true;
