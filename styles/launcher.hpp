@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "laneway/runtime.hpp"
 #include "styles/study.hpp"
@@ -46,6 +47,12 @@ public:
     [[nodiscard]] double timeout_seconds() const { return timeout_seconds_; }
     /// Most messages of a PE between two kernels, in styles that buffer them.
     [[nodiscard]] std::uint64_t round_messages() const { return round_messages_; }
+
+    /// So many indices of each PE.
+    [[nodiscard]] std::shared_ptr<index_space> indices(std::uint64_t each, const index_space_options& options) const {
+        return std::make_shared<index_space>(std::vector<std::uint64_t>(static_cast<std::size_t>(n_pes()), each),
+                                             options);
+    }
 
     /// Runs `body(ctx)` on all lanes of all devices and waits for them. Throws timeout_error and device_fault.
     template <class Body>

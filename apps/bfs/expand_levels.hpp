@@ -3,7 +3,6 @@
 
 #include "graph/distributed_graph.hpp"
 #include "laneway/comm/one_sided.hpp"
-#include "parallel/dynamic_for.hpp"
 #include "parallel/working_warp.hpp"
 
 namespace laneway::apps {

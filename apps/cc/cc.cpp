@@ -20,23 +20,21 @@ public:
 
 template <class Vertex>
 class joined_graph final : public joining {
-    using program = join_components<Vertex>;
     using clock = std::chrono::steady_clock;
 
 public:
     /// `g` is symmetric.
     joined_graph(runtime& runtime, const graph::basic_csr<Vertex>& g, std::span<const std::uint32_t> parts)
         : runtime_(runtime), start_(clock::now()), graph_(runtime, g, parts),
-          parent_(runtime.allocate<Vertex>(graph_.max_rows())),
-          claims_(runtime.allocate<std::uint64_t>(program::n_claims)), sums_(runtime.collectives()),
+          parent_(runtime.allocate<Vertex>(graph_.max_rows())), rows_(graph_.row_counts(), {.max_rows = 1}),
+          tiles_(graph_.tile_counts(), {.for_warps = true}), sums_(runtime.collectives()),
           partition_seconds_(std::chrono::duration<double>(clock::now() - start_).count()) {}
 
     cc_result run() override {
         cc_result result;
-        if (std::exchange(used_, true)) claims_.clear();
         result.partition_seconds = std::exchange(partition_seconds_, 0);
-        const program body{graph_.ref(), parent_.ref(), claims_.ref()};
-        result.report = runtime_.run(body, runtime_.one_sided(), sums_);
+        const join_components<Vertex> body{graph_.ref(), parent_.ref()};
+        result.report = runtime_.run(body, rows_, tiles_, runtime_.one_sided(), sums_);
         number_components(graph_.collect(parent_), result);
         return result;
     }
@@ -46,10 +44,9 @@ private:
     clock::time_point start_;
     distributed_graph<Vertex> graph_;
     symmetric_array<Vertex> parent_;
-    symmetric_array<std::uint64_t> claims_;
+    index_space rows_, tiles_;
     collectives_component sums_;
     double partition_seconds_;  ///< for the first result: later ones have not waited for it
-    bool used_ = false;
 };
 
 std::shared_ptr<joining> make_joining(runtime& runtime, const graph::graph& graph, const cc_options& options) {

@@ -3,7 +3,6 @@
 
 #include "graph/distributed_graph.hpp"
 #include "laneway/comm/one_sided.hpp"
-#include "parallel/dynamic_for.hpp"
 #include "parallel/working_warp.hpp"
 
 namespace laneway::apps {
@@ -35,32 +34,32 @@ struct majority {
 template <class Vertex>
 struct join_components {
     static constexpr double server_share = 0.01;  ///< nothing to serve where PEs reach each other's memory
-    static constexpr int sampled = 2;
-    static constexpr std::size_t n_claims = 2 * sampled + 2;
+    static constexpr std::uint32_t sampled = 2;
 
     symmetric_ref<graph_view<Vertex>> view;
-    symmetric_ref<Vertex> parent;         ///< one a row
-    symmetric_ref<std::uint64_t> claims;  ///< n_claims, one for each pass over the rows or the tiles; start at 0
+    symmetric_ref<Vertex> parent;  ///< one a row
 
-    template <class Ctx, class Box, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box, Sums& sums) const {
+    /// `rows`, `tiles`: the own ones.
+    template <class Ctx, class Rows, class Tiles, class Box, class Sums>
+    LANEWAY_FN void operator()(Ctx& ctx, Rows& rows, Tiles& tiles, Box& box, Sums& sums) const {
         const graph_view<Vertex>& mine = *view.local(ctx);
         one_sided remote(ctx, box);
         begin(ctx, mine.rows, working_warp::of(ctx, box));
         if (remote.barrier() != status::ok) return;
-        for (int pass = 0; pass < sampled; ++pass) {
-            join_sampled(ctx, remote, mine.rows, pass);
+        std::uint32_t pass = 0;  // over the rows
+        for (std::uint32_t sample = 0; sample < sampled; ++sample) {
+            join_sampled(ctx, rows, remote, mine.rows, sample, pass++);
             if (remote.barrier() != status::ok) return;
-            if (!flatten(ctx, remote, mine.rows, sampled + pass)) return;
+            if (!flatten(ctx, rows, remote, mine.rows, pass++)) return;
             if (remote.barrier() != status::ok) return;
         }
         Vertex largest{};
         if (ctx.pe() == 0 && working_warp::of(ctx, box).number == 0) largest = most_frequent(ctx, mine.rows);
         const auto skipped = sums.broadcast(ctx, largest, 0);
         if (!skipped) return;
-        join_rest(ctx, remote, mine, skipped.value);
+        join_rest(ctx, tiles, remote, mine, skipped.value);
         if (remote.barrier() != status::ok) return;
-        (void)flatten(ctx, remote, mine.rows, n_claims - 1);
+        (void)flatten(ctx, rows, remote, mine.rows, pass);
     }
 
 private:
@@ -101,15 +100,16 @@ private:
         return true;
     }
 
-    /// Each row with its neighbour number `pass`. Rows that follow each other may have the same one, the hub of a star.
-    /// Then they join with any vertex that has been joined with it: where the hub's PE is out of reach, a look at it
-    /// takes tens of microseconds. Every working warp, together.
-    template <class Ctx, class Remote>
-    LANEWAY_FN void join_sampled(Ctx& ctx, Remote& remote, const graph_rows<Vertex>& rows, int pass) const {
+    /// Each row with its neighbour number `sample`. Rows that follow each other may have the same one, the hub of a
+    /// star. Then they join with any vertex that has been joined with it: where the hub's PE is out of reach, a look at
+    /// it takes tens of microseconds. Every working warp, together.
+    template <class Ctx, class Rows, class Remote>
+    LANEWAY_FN void join_sampled(Ctx& ctx, Rows& own_rows, Remote& remote, const graph_rows<Vertex>& rows,
+                                 std::uint32_t sample, std::uint32_t pass) const {
         Vertex head = static_cast<Vertex>(rows.first);
         Vertex joined = head;  // a vertex that is in the head's tree, or will be when all have joined
-        dynamic_for(ctx, claims[static_cast<std::uint64_t>(pass)], rows.count, 1, [&](std::uint64_t row) {
-            const std::uint64_t arc = rows.offsets[row] + static_cast<unsigned>(pass);
+        const auto join_row = [&](std::uint64_t row) {
+            const std::uint64_t arc = rows.offsets[row] + sample;
             if (arc >= rows.offsets[row + 1]) return;
             if (rows.heads[arc] != head) {
                 const auto got = parent_of(ctx, remote, rows, rows.heads[arc]);
@@ -120,15 +120,15 @@ private:
             const Vertex own = load_own(ctx, row);
             (void)join(ctx, remote, rows, own, joined);
             joined = own < joined ? own : joined;
-        });
+        };
+        own_rows.for_each(ctx, join_row, pass);
     }
 
     /// Rows outside the tree of `skipped` with all their neighbours. Every working warp, together.
-    template <class Ctx, class Remote>
-    LANEWAY_FN void join_rest(Ctx& ctx, Remote& remote, const graph_view<Vertex>& mine, Vertex skipped) const {
-        for (;;) {
-            const std::uint64_t tile = claim_piece(ctx, claims[n_claims - 2]);
-            if (tile >= mine.tiles.n_tiles) return;
+    template <class Ctx, class Tiles, class Remote>
+    LANEWAY_FN void join_rest(Ctx& ctx, Tiles& tiles, Remote& remote, const graph_view<Vertex>& mine,
+                              Vertex skipped) const {
+        tiles.for_each_together(ctx, [&](std::uint64_t tile) {
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
                 Vertex root = skipped;
                 if (arcs.count > 0) root = load_own(ctx, row);
@@ -139,7 +139,7 @@ private:
                     }
                 });
             });
-        }
+        });
     }
     /// With the head's parent, which most often is the same: then there is nothing to change.
     template <class Ctx, class Remote>
@@ -159,12 +159,13 @@ private:
     /// Lets rows point to their roots. Nothing joins meanwhile, so the roots stay what they are, and a lane need not
     /// look again from where its last way began, nor at the root where it ended. Each step is stored, so that those
     /// behind it have less far to go. Every working warp, together; false if the run is ending.
-    template <class Ctx, class Remote>
-    LANEWAY_FN bool flatten(Ctx& ctx, Remote& remote, const graph_rows<Vertex>& rows, std::size_t pass) const {
+    template <class Ctx, class Rows, class Remote>
+    LANEWAY_FN bool flatten(Ctx& ctx, Rows& own_rows, Remote& remote, const graph_rows<Vertex>& rows,
+                            std::uint32_t pass) const {
         bool goes_on = true;
         Vertex from{};
         Vertex root{};  // place 0 always is one: no place is less
-        dynamic_for(ctx, claims[pass], rows.count, 1, [&](std::uint64_t row) {
+        const auto flatten_row = [&](std::uint64_t row) {
             if (!goes_on) return;
             Vertex up = load_own(ctx, row);
             if (up == root || up == rows.first + row) return;
@@ -178,7 +179,8 @@ private:
                 up = next.value;
                 store_own(ctx, row, up);
             }
-        });
+        };
+        own_rows.for_each(ctx, flatten_row, pass);
         return goes_on;
     }
 

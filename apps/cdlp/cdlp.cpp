@@ -27,16 +27,16 @@ public:
         : runtime_(runtime), graph_(runtime, g, false, parts, spread_labels::max_values),
           partition_seconds_(graph_.seconds()), labels_(runtime.allocate<std::uint32_t>(2 * graph_.max_values())),
           counts_(runtime.allocate<std::uint64_t>(2 * graph_.max_arcs())),
-          most_(runtime.allocate<std::uint64_t>(graph_.max_rows())), next_tile_(runtime.allocate<std::uint64_t>(2)),
+          most_(runtime.allocate<std::uint64_t>(graph_.max_rows())), tiles_(graph_.tile_counts(), {.for_warps = true}),
           outcome_(runtime.allocate<label_outcome>(1)), sums_(runtime.collectives()) {}
 
     cdlp_result run(std::uint64_t rounds) override {
         begin();
         cdlp_result result;
         result.partition_seconds = std::exchange(partition_seconds_, 0);
-        result.report = runtime_.run(spread_labels{graph_.ref(), labels_.ref(), counts_.ref(), most_.ref(),
-                                                   next_tile_.ref(), outcome_.ref(), rounds},
-                                     runtime_.mailbox<label_message>(hear_label{labels_.ref()}), sums_);
+        result.report =
+            runtime_.run(spread_labels{graph_.ref(), labels_.ref(), counts_.ref(), most_.ref(), outcome_.ref(), rounds},
+                         tiles_, runtime_.mailbox<label_message>(hear_label{labels_.ref()}), sums_);
         const label_outcome end = outcome_.copy_out(0).front();
         result.rounds = end.rounds;
         result.converged = end.changed == 0;
@@ -51,7 +51,6 @@ private:
         if (std::exchange(used_, true)) {
             counts_.clear();
             most_.clear();
-            next_tile_.clear();
         }
         const std::vector<std::uint64_t>& starts = graph_.division().starts();
         std::vector<std::uint32_t> own(starts.back());
@@ -85,7 +84,7 @@ private:
     symmetric_array<std::uint32_t> labels_;
     symmetric_array<std::uint64_t> counts_;
     symmetric_array<std::uint64_t> most_;
-    symmetric_array<std::uint64_t> next_tile_;
+    index_space tiles_;
     symmetric_array<label_outcome> outcome_;
     collectives_component sums_;
     bool used_ = false;

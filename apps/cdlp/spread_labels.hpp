@@ -2,7 +2,6 @@
 #pragma once
 
 #include "graph/mirrored_graph.hpp"
-#include "parallel/dynamic_for.hpp"
 #include "parallel/working_warp.hpp"
 
 namespace laneway::apps {
@@ -61,19 +60,19 @@ struct spread_labels {
     symmetric_ref<std::uint32_t> labels;  ///< two copies of the own rows' and the mirrors'; the first has the rows' own
     symmetric_ref<std::uint64_t> counts;  ///< two words an arc, all 0; see label_counts
     symmetric_ref<std::uint64_t> most;    ///< one a row, 0: the number of the most frequent label, and ~ that label
-    symmetric_ref<std::uint64_t> next_tile;  ///< one for each parity of rounds, 0
     symmetric_ref<label_outcome> outcome;
     std::uint64_t rounds = 0;  ///< most
 
-    template <class Ctx, class Box, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box, Sums& sums) const {
+    /// `tiles`: of the own rows, a pass for each round.
+    template <class Ctx, class Tiles, class Box, class Sums>
+    LANEWAY_FN void operator()(Ctx& ctx, Tiles& tiles, Box& box, Sums& sums) const {
         const mirrored_view& mine = *view.local(ctx);
         const auto place = working_warp::of(ctx, box);
         tell_first(ctx, box, mine, place);
         label_outcome end{0, 1};
         while (end.rounds < rounds && end.changed != 0) {
             if (box.barrier(ctx) != status::ok) return;
-            count_labels(ctx, box, mine, end.rounds);
+            count_labels(ctx, tiles, box, mine, end.rounds);
             if (box.barrier(ctx) != status::ok) return;
             const std::uint64_t changed = take_labels(ctx, box, mine, place, end.rounds++);
             const auto all = sums.all_reduce(ctx, changed, reduction::max{});
@@ -96,12 +95,12 @@ private:
         }
     }
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void count_labels(Ctx& ctx, Box& box, const mirrored_view& mine, std::uint64_t round) const {
+    template <class Ctx, class Tiles, class Box>
+    LANEWAY_FN void count_labels(Ctx& ctx, Tiles& tiles, Box& box, const mirrored_view& mine,
+                                 std::uint64_t round) const {
         const std::uint64_t first = first_label(round);
-        for (;;) {
-            const std::uint64_t tile = claim_piece(ctx, box, next_tile[round % 2]);
-            if (tile >= mine.tiles.n_tiles) return;
+        const auto count_tile = [&](std::uint64_t tile) {
+            (void)box.progress(ctx);  // on CPU devices nobody else looks at the deadline, or at what the host says
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
                 for_each_arc(ctx, arcs, row, [&](const arc_batch& batch, std::uint64_t its) {
                     for (int k = 0; k < batch.count; ++k) {
@@ -113,7 +112,8 @@ private:
                     }
                 });
             });
-        }
+        };
+        tiles.for_each_together(ctx, count_tile, static_cast<std::uint32_t>(round));
     }
     template <class Ctx>
     LANEWAY_FN void count_label(Ctx& ctx, const mirrored_view& mine, std::uint64_t row, std::uint32_t label) const {
@@ -127,13 +127,11 @@ private:
         }
     }
 
-    /// Whether one of the lane's rows has another label than before. Leaves counts and `most` as they were at first,
-    /// and the next round its tiles.
+    /// Whether one of the lane's rows has another label than before. Leaves counts and `most` as they were at first.
     template <class Ctx, class Box>
     LANEWAY_FN std::uint64_t take_labels(Ctx& ctx, Box& box, const mirrored_view& mine, const working_warp& place,
                                          std::uint64_t round) const {
         std::uint64_t changed = 0;
-        if (place.lane(ctx) == 0) next_tile.local(ctx)[(round + 1) % 2] = 0;
         for (std::uint64_t row = place.lane(ctx); row < mine.tiles.rows; row += place.lanes(ctx)) {
             const std::uint32_t before = labels.local(ctx)[first_label(round) + row];
             const std::uint64_t best = most.local(ctx)[row];

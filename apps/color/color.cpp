@@ -32,20 +32,19 @@ public:
           slates_(runtime.allocate<std::uint32_t>(state::slate_words(graph_.max_rows(), graph_.max_arcs()))),
           colors_(runtime.allocate<std::uint32_t>(graph_.max_rows())),
           list_(runtime.allocate<std::uint64_t>(state::list_entries(graph_.max_rows(), graph_.max_arcs()))),
-          next_tile_(runtime.allocate<std::uint64_t>(2)), counters_(runtime.allocate<color_counters>(1)) {
+          tiles_(graph_.tile_counts(), {.for_warps = true}), counters_(runtime.allocate<color_counters>(1)) {
         partition_seconds_ = std::chrono::duration<double>(clock::now() - start_).count();
     }
 
     color_result run(const color_options& options) override {
         const auto start = clock::now();
         begin(options);
-        const state shared{graph_.ref(), turn_.ref(),      slates_.ref(),  colors_.ref(),
-                           list_.ref(),  next_tile_.ref(), counters_.ref()};
+        const state shared{graph_.ref(), turn_.ref(), slates_.ref(), colors_.ref(), list_.ref(), counters_.ref()};
         const auto box = runtime_.mailbox<color_message>(hear_color<Vertex>{shared});
         color_result result;
         result.partition_seconds =
             std::exchange(partition_seconds_, 0) + std::chrono::duration<double>(clock::now() - start).count();
-        result.report = runtime_.run(spread_colors<Vertex>{shared}, box);
+        result.report = runtime_.run(spread_colors<Vertex>{shared}, tiles_, box);
         result.color = graph_.collect(colors_);
         for (const std::uint32_t color : result.color) result.colors = std::max(result.colors, color + 1);
         result.rounds = counters_.copy_out(0).front().rounds;
@@ -65,7 +64,6 @@ private:
         slates_.clear();
         colors_.clear();
         list_.clear();
-        next_tile_.clear();
         counters_.clear();
     }
 
@@ -86,7 +84,7 @@ private:
     symmetric_array<std::uint32_t> slates_;
     symmetric_array<std::uint32_t> colors_;
     symmetric_array<std::uint64_t> list_;
-    symmetric_array<std::uint64_t> next_tile_;
+    index_space tiles_;
     symmetric_array<color_counters> counters_;
     bool used_ = false;             ///< whether they may hold something
     double partition_seconds_ = 0;  ///< for the first result: later ones have not waited for it

@@ -36,11 +36,10 @@ inline constexpr std::uint32_t piece_arcs = 32 * arc_batch::most;
 template <class Vertex>
 struct color_state {
     symmetric_ref<graph_view<Vertex>> view;
-    symmetric_ref<Vertex> turn;              ///< of each vertex of the whole graph: its place in the order
-    symmetric_ref<std::uint32_t> slates;     ///< see slate
-    symmetric_ref<std::uint32_t> colors;     ///< one a row; 0 is right for those without arcs
-    symmetric_ref<std::uint64_t> list;       ///< row · 2^32 + piece; see entry
-    symmetric_ref<std::uint64_t> next_tile;  ///< to count, to start
+    symmetric_ref<Vertex> turn;           ///< of each vertex of the whole graph: its place in the order
+    symmetric_ref<std::uint32_t> slates;  ///< see slate
+    symmetric_ref<std::uint32_t> colors;  ///< one a row; 0 is right for those without arcs
+    symmetric_ref<std::uint64_t> list;    ///< row · 2^32 + piece; see entry
     symmetric_ref<color_counters> counters;
 
     /// A row's slate: first the number of neighbours it has yet to hear from, then a bit for each colour up to its

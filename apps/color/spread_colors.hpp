@@ -2,7 +2,6 @@
 #pragma once
 
 #include "color_state.hpp"
-#include "parallel/dynamic_for.hpp"
 #include "parallel/working_warp.hpp"
 
 namespace laneway::apps {
@@ -18,14 +17,15 @@ template <class Vertex>
 struct spread_colors {
     color_state<Vertex> state;
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+    /// `tiles`: of the own rows.
+    template <class Ctx, class Tiles, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Tiles& tiles, Box& box) const {
         const graph_view<Vertex>& mine = *state.view.local(ctx);
         color_counters& counters = *state.counters.local(ctx);
         const auto place = working_warp::of(ctx, box);
-        count_earlier(ctx, mine);
+        count_earlier(ctx, tiles, mine);
         if (box.barrier(ctx) != status::ok) return;
-        start(ctx, mine);
+        start(ctx, tiles, mine);
         std::uint64_t ends[2] = {};  // of what has been told of the two lists: the one now due, then the other
         for (std::uint32_t round = 1;; ++round) {
             if (box.barrier(ctx) != status::ok) return;
@@ -77,11 +77,9 @@ private:
         }
     }
 
-    template <class Ctx>
-    LANEWAY_FN void count_earlier(Ctx& ctx, const graph_view<Vertex>& mine) const {
-        for (;;) {
-            const std::uint64_t tile = claim_piece(ctx, state.next_tile[0]);
-            if (tile >= mine.tiles.n_tiles) return;
+    template <class Ctx, class Tiles>
+    LANEWAY_FN void count_earlier(Ctx& ctx, Tiles& tiles, const graph_view<Vertex>& mine) const {
+        tiles.for_each_together(ctx, [&](std::uint64_t tile) {
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
                 for_each_arc(ctx, arcs, row, [&](const arc_batch& batch, std::uint64_t its) {
                     std::uint32_t earlier = 0;
@@ -90,21 +88,20 @@ private:
                     ctx.fetch_add(state.slate(ctx, mine.rows, its), earlier, order::relaxed, scope::device);
                 });
             });
-        }
+        });
     }
 
     /// Lists those that come before all their neighbours, for the first round.
-    template <class Ctx>
-    LANEWAY_FN void start(Ctx& ctx, const graph_view<Vertex>& mine) const {
-        for (;;) {
-            const std::uint64_t tile = claim_piece(ctx, state.next_tile[1]);
-            if (tile >= mine.tiles.n_tiles) return;
+    template <class Ctx, class Tiles>
+    LANEWAY_FN void start(Ctx& ctx, Tiles& tiles, const graph_view<Vertex>& mine) const {
+        const auto start_tile = [&](std::uint64_t tile) {
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range&, bool begins) {
                 if (!begins) return;
                 const std::uint32_t* left = state.slate(ctx, mine.rows, row);
                 if (ctx.load(left, order::relaxed, scope::device) == 0) state.enlist(ctx, mine.rows, row, 1);
             });
-        }
+        };
+        tiles.for_each_together(ctx, start_tile, 1);
     }
 
     /// Warps take neighbouring entries, at most one a lane, and as few as leave some for all warps.

@@ -35,6 +35,17 @@ public:
     /// The most rows and arcs that a PE owns: what symmetric arrays need.
     [[nodiscard]] std::uint64_t max_rows() const { return max_rows_; }
     [[nodiscard]] std::uint64_t max_arcs() const { return max_arcs_; }
+    /// Of each PE: what index spaces of its rows, or tiles of them, need.
+    [[nodiscard]] std::vector<std::uint64_t> row_counts() const {
+        std::vector<std::uint64_t> counts;
+        for (const graph_part<Vertex>& part : parts_) counts.push_back(part.count());
+        return counts;
+    }
+    [[nodiscard]] std::vector<std::uint64_t> tile_counts() const {
+        std::vector<std::uint64_t> counts;
+        for (const row_tiles& tiles : tiles_) counts.push_back(tiles.count());
+        return counts;
+    }
     /// Time that dividing and copying took.
     [[nodiscard]] double seconds() const { return seconds_; }
 

@@ -48,6 +48,12 @@ public:
     [[nodiscard]] std::uint64_t max_values() const { return max_values_; }
     [[nodiscard]] std::uint64_t max_arcs() const { return max_arcs_; }
     [[nodiscard]] std::uint64_t max_tiles() const { return max_tiles_; }
+    /// Of each PE: what an index space of the tiles needs.
+    [[nodiscard]] std::vector<std::uint64_t> tile_counts() const {
+        std::vector<std::uint64_t> counts;
+        for (const part& each : parts_) counts.push_back(each.tiles.count());
+        return counts;
+    }
     /// Time that dividing and copying took.
     [[nodiscard]] double seconds() const { return seconds_; }
 
@@ -82,7 +88,7 @@ private:
                           {},
                           {},
                           {}});
-        max_tiles_ = std::max(max_tiles_, parts_.back().tiles.ref(nullptr).n_tiles);
+        max_tiles_ = std::max(max_tiles_, parts_.back().tiles.count());
         mirrors_.push_back(std::move(heard.mirrors));
     }
 

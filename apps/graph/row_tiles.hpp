@@ -2,7 +2,7 @@
 //
 // Rows and arcs stand in one sequence, each row before its arcs; a tile is a fixed number of places of it, so a long
 // row lies in many tiles, and many rows without arcs are cut as well (merge-path: Merrill and Garland, SC 2016). Warps
-// draw tiles one by one.
+// take tiles one by one from an index space.
 #pragma once
 
 #include <algorithm>
@@ -80,6 +80,7 @@ public:
         first_row_.copy_in(first_row);
     }
 
+    [[nodiscard]] std::uint64_t count() const { return n_tiles_; }
     /// `offsets`: the rows' in PE memory.
     [[nodiscard]] row_tiles_ref ref(const std::uint64_t* offsets) const {
         return {offsets, first_row_.data(), rows_, n_tiles_, tile_places_};

@@ -21,7 +21,7 @@ gups_mode parse_gups_mode(const std::string& text) {
 namespace {
 
 /// Names of the words that a PE counts in.
-enum counter : std::uint64_t { claims, errors, first_error, seats, filling, refused, n_counters };
+enum counter : std::uint64_t { errors, first_error, seats, filling, refused, n_counters };
 
 const gups_options& checked(const gups_options& o) {
     if (o.log2_words < 8 || o.log2_words > table_map::max_log2_words) {
@@ -50,15 +50,15 @@ public:
                                      {options.log2_words, runtime_.n_pes()},
                                      options.updates.value_or(std::uint64_t{4} << options.log2_words)},
           table_(runtime_.allocate<std::uint64_t>(plan_.map.places())),
-          counters_(runtime_.allocate<std::uint64_t>(n_counters)), apply_{table_.ref(), plan_.map} {
+          counters_(runtime_.allocate<std::uint64_t>(n_counters)), apply_{table_.ref(), plan_.map},
+          own_words_(words_of_pes()), stretches_(all_stretches(), {.max_rows = 1}) {
         if (options_.mode == gups_mode::raw) require_shared_memory();
         if (options_.mode == gups_mode::binned) make_logs();
     }
 
     gups_result run() {
         is_whole_ = false;
-        reset_counters();
-        run_quietly(number_words{table_.ref(), plan_.map, at(claims)});
+        runtime_.for_each(own_words_, number_words{table_.ref(), plan_.map});
         gups_result result;
         result.words = plan_.map.words();
         result.updates = plan_.updates;
@@ -77,7 +77,7 @@ public:
         is_whole_ = false;
         outcome.seconds = undo();
         reset_counters();
-        run_quietly(find_errors{table_.ref(), plan_.map, at(claims), at(errors), at(first_error)});
+        runtime_.for_each(own_words_, find_errors{table_.ref(), plan_.map, at(errors), at(first_error)});
         outcome.first_error = ~std::uint64_t{0};
         for (int pe = 0; pe < runtime_.n_pes(); ++pe) {
             const auto counted = counters_.copy_out(pe);
@@ -171,15 +171,17 @@ private:
     }
 
     /// Applies all updates once more; returns the time it took.
-    double undo() {
-        reset_counters();
-        return run_quietly(undo_updates{plan_, apply_, at(claims)});
-    }
+    double undo() { return runtime_.for_each(stretches_, undo_updates{plan_, apply_}).run_seconds; }
 
-    /// A launch that posts nothing.
-    template <class Functor>
-    double run_quietly(const Functor& functor) {
-        return runtime_.run(functor, runtime_.mailbox<std::uint64_t>(apply_)).run_seconds;
+    [[nodiscard]] std::vector<std::uint64_t> words_of_pes() const {
+        std::vector<std::uint64_t> words;
+        for (int pe = 0; pe < runtime_.n_pes(); ++pe) words.push_back(plan_.map.first(pe + 1) - plan_.map.first(pe));
+        return words;
+    }
+    /// Each PE draws all of them.
+    [[nodiscard]] std::vector<std::uint64_t> all_stretches() const {
+        const std::uint64_t stretches = undo_updates{plan_, apply_}.stretches();
+        return std::vector<std::uint64_t>(static_cast<std::size_t>(runtime_.n_pes()), stretches);
     }
 
     gups_options options_;
@@ -189,6 +191,7 @@ private:
     symmetric_array<std::uint64_t> table_;
     symmetric_array<std::uint64_t> counters_;
     apply_update apply_;
+    index_space own_words_, stretches_;
     region_logs logs_;
     bool is_whole_ = true;  ///< the table
     std::uint64_t rounds_ = 1;

@@ -1,4 +1,5 @@
-// The check: each PE draws the whole stream again and applies the updates of its own words, without any message.
+// The check: each PE draws the whole stream again and applies the updates of its own words, without any message. Bodies
+// of for_each, over what each PE has to do.
 #pragma once
 
 #include "updates.hpp"
@@ -12,19 +13,19 @@ struct undo_updates {
 
     update_plan plan;
     apply_update apply;
-    symmetric_ptr<std::uint64_t> claims;  ///< starts at 0
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
-        dynamic_for(ctx, claims, (plan.updates + stretch - 1) / stretch, 1, [&](std::uint64_t number) {
-            const std::uint64_t begin = number * stretch;
-            const std::uint64_t end = begin + stretch < plan.updates ? begin + stretch : plan.updates;
-            std::uint64_t value = plan.stream.at(begin);
-            for (std::uint64_t i = begin; i < end; ++i) {
-                value = random_stream::after(value);
-                if (plan.map.owner(plan.map.index(value)) == ctx.pe()) apply(ctx, value);
-            }
-        });
+    /// Of the whole stream.
+    [[nodiscard]] std::uint64_t stretches() const { return (plan.updates + stretch - 1) / stretch; }
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t number) const {
+        const std::uint64_t begin = number * stretch;
+        const std::uint64_t end = begin + stretch < plan.updates ? begin + stretch : plan.updates;
+        std::uint64_t value = plan.stream.at(begin);
+        for (std::uint64_t i = begin; i < end; ++i) {
+            value = random_stream::after(value);
+            if (plan.map.owner(plan.map.index(value)) == ctx.pe()) apply(ctx, value);
+        }
     }
 };
 
@@ -32,13 +33,11 @@ struct undo_updates {
 struct number_words {
     symmetric_ref<std::uint64_t> table;
     table_map map;
-    symmetric_ptr<std::uint64_t> claims;  ///< starts at 0
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
-        const std::uint64_t first = map.first(ctx.pe());
-        dynamic_for(ctx, claims, map.first(ctx.pe() + 1) - first, 64,
-                    [&](std::uint64_t i) { table.local(ctx)[map.place(first + i)] = first + i; });
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t i) const {
+        const std::uint64_t number = map.first(ctx.pe()) + i;
+        table.local(ctx)[map.place(number)] = number;
     }
 };
 
@@ -46,18 +45,15 @@ struct number_words {
 struct find_errors {
     symmetric_ref<std::uint64_t> table;
     table_map map;
-    symmetric_ptr<std::uint64_t> claims;  ///< starts at 0
     symmetric_ptr<std::uint64_t> errors;  ///< their number is added here
     symmetric_ptr<std::uint64_t> first;   ///< takes the least of them
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
-        const std::uint64_t begin = map.first(ctx.pe());
-        dynamic_for(ctx, claims, map.first(ctx.pe() + 1) - begin, 64, [&](std::uint64_t i) {
-            if (table.local(ctx)[map.place(begin + i)] == begin + i) return;
-            atomic_add(ctx, errors, 1);
-            ctx.fetch_min(local(ctx, first), begin + i, order::relaxed, scope::device);
-        });
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t i) const {
+        const std::uint64_t number = map.first(ctx.pe()) + i;
+        if (table.local(ctx)[map.place(number)] == number) return;
+        atomic_add(ctx, errors, 1);
+        ctx.fetch_min(local(ctx, first), number, order::relaxed, scope::device);
     }
 };
 

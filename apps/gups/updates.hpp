@@ -1,7 +1,7 @@
 // One message an update: what lanes post, and what the owner of a word does with it.
 #pragma once
 
-#include "parallel/dynamic_for.hpp"
+#include "parallel/claim.hpp"
 #include "stream.hpp"
 #include "table_map.hpp"
 
@@ -35,7 +35,8 @@ struct update_plan {
     }
 };
 
-/// Mode free: every lane posts its part of the stream.
+/// Mode free: every lane posts its part of the stream, one for the whole run: to get to any other place of it takes as
+/// long as to draw some thousand updates.
 struct post_updates {
     update_plan plan;
 

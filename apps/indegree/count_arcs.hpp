@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/graph_part.hpp"
-#include "parallel/dynamic_for.hpp"
+#include "laneway/memory/symmetric.hpp"
 
 namespace laneway::apps {
 
@@ -16,11 +16,10 @@ struct count_arc {
     }
 };
 
-/// A PE's rows of the graph, and the counter by which its warps share them out.
+/// A PE's rows of the graph.
 template <class Vertex>
 struct counted_graph {
     symmetric_ref<graph_rows<Vertex>> rows;  ///< one element
-    symmetric_ptr<std::uint64_t> claims;     ///< starts at 0
 
     /// Tells the owner of the arc's head.
     template <class Ctx, class Box>
@@ -37,10 +36,10 @@ template <class Vertex>
 struct walk_lists {
     counted_graph<Vertex> graph;
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+    template <class Ctx, class Lists, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Lists& lists, Box& box) const {
         const graph_rows<Vertex>& own = *graph.rows.local(ctx);
-        dynamic_for(ctx, graph.claims, own.count, 1, [&](std::uint64_t row) {
+        lists.for_each(ctx, [&](std::uint64_t row) {
             for (std::uint64_t arc = own.offsets[row]; arc < own.offsets[row + 1]; ++arc) {
                 if (graph.post(ctx, box, own, arc) != status::ok) return;
             }
@@ -53,10 +52,10 @@ template <class Vertex>
 struct walk_arcs {
     counted_graph<Vertex> graph;
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+    template <class Ctx, class Arcs, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Arcs& arcs, Box& box) const {
         const graph_rows<Vertex>& own = *graph.rows.local(ctx);
-        dynamic_for(ctx, graph.claims, own.offsets[own.count], 16, [&](std::uint64_t arc) {
+        arcs.for_each(ctx, [&](std::uint64_t arc) {
             (void)graph.post(ctx, box, own, arc);  // a run that ends refuses further posts at once
         });
     }

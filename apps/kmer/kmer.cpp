@@ -45,8 +45,7 @@ public:
         : options_(options), devices_(std::move(devices)), runtime_(*devices_),
           lead_((static_cast<unsigned>(options.k) + 19) / symbols_a_word),
           words_(runtime_.allocate<std::uint64_t>(lead_ + (words + pes() - 1) / pes())),
-          taken_(runtime_.allocate<std::uint64_t>(1)), bins_(runtime_.allocate<std::uint64_t>(options.greatest + 2)),
-          sums_(runtime_.allocate<table_sums>(1)),
+          bins_(runtime_.allocate<std::uint64_t>(options.greatest + 2)), sums_(runtime_.allocate<table_sums>(1)),
           table_(runtime_.allocate<kmer_slot<Words>>(slots(distinct_expected(options, kmers, max_distinct)))),
           asked_(runtime_.allocate<kmer_key<Words>>(1)), found_(runtime_.allocate<std::uint64_t>(1)),
           box_(runtime_.mailbox<kmer_key<Words>>(count_kmer<Words>{table_.ref()})) {}
@@ -66,11 +65,10 @@ public:
         const std::uint64_t own = words_.size() - lead_;
         // A few stretches for each lane of a large GPU, and no more than one word in eight repeated.
         const std::uint64_t stretch = std::clamp(own >> 20, std::max<std::uint64_t>(8, 8 * lead_), std::uint64_t{64});
-        constexpr std::uint64_t widest_warp = 32;
-        const post_kmers<Words> program{symbols(), stretch, range(own, widest_warp * stretch), options_.k,
-                                        options_.canonical};
+        const post_kmers<Words> program{symbols(), stretch, options_.k, options_.canonical};
         kmer_result result;
-        result.report = runtime_.run(program, box_);
+        pieces_.resize(of_each_pe(program.pieces()));
+        result.report = runtime_.run(program, pieces_, box_);
         tally(result);
         if (result.total != result.report.posted) {
             throw device_fault("the tables hold " + std::to_string(result.total) + " k-mers, but " +
@@ -130,8 +128,8 @@ private:
             asked[pe].resize(asked_.size());
             asked_.copy_in(static_cast<int>(pe), asked[pe]);
         }
-        const look_up_counts<Words> program{table_.ref(), asked_.ref(), found_.ref(), range(asked_.size(), 64)};
-        (void)runtime_.run(program, box_);
+        indices_.resize(of_each_pe(asked_.size()));
+        (void)runtime_.for_each(indices_, look_up_counts<Words>{table_.ref(), asked_.ref(), found_.ref()});
         std::vector<std::vector<std::uint64_t>> found;
         for (int pe = 0; pe < runtime_.n_pes(); ++pe) found.push_back(found_.copy_out(pe));
         return found;
@@ -153,16 +151,15 @@ private:
     }
 
     void fill(const simulated_reads& reads) {
-        runtime_.run(make_reads{reads, symbols(), range(words_.size(), 64)}, box_);
+        indices_.resize(of_each_pe(words_.size()));
+        runtime_.for_each(indices_, make_reads{reads, symbols()});
     }
 
     [[nodiscard]] std::uint64_t pes() const { return static_cast<std::uint64_t>(runtime_.n_pes()); }
     [[nodiscard]] symbols_ref symbols() const { return {words_.ref(), lead_}; }
 
-    /// A new division of `size` places among the lanes.
-    shared_range range(std::uint64_t size, std::uint64_t piece) {
-        taken_.clear();
-        return {taken_.ref(), size, piece};
+    [[nodiscard]] std::vector<std::uint64_t> of_each_pe(std::uint64_t count) const {
+        return std::vector<std::uint64_t>(pes(), count);
     }
 
     /// Slots of a PE's table: at most two thirds are taken where memory allows.
@@ -177,8 +174,9 @@ private:
     void tally(kmer_result& result) {
         bins_.clear();
         sums_.clear();
-        const tally_counts<Words> program{table_.ref(), bins_.ref(), sums_.ref(), range(table_.size(), 256)};
-        result.tally_seconds = runtime_.run(program, box_).run_seconds;
+        indices_.resize(of_each_pe(table_.size()));
+        const tally_counts<Words> program{table_.ref(), bins_.ref(), sums_.ref()};
+        result.tally_seconds = runtime_.run(program, indices_).run_seconds;
         result.histogram.assign(bins_.size(), 0);
         for (int pe = 0; pe < runtime_.n_pes(); ++pe) {
             const auto bins = bins_.copy_out(pe);
@@ -198,13 +196,13 @@ private:
     runtime& runtime_;
     std::uint64_t lead_;  ///< words that hold the k - 1 bases before a part
     symmetric_array<std::uint64_t> words_;
-    symmetric_array<std::uint64_t> taken_;
     symmetric_array<std::uint64_t> bins_;
     symmetric_array<table_sums> sums_;
     symmetric_array<kmer_slot<Words>> table_;
     symmetric_array<kmer_key<Words>> asked_;  ///< k-mers to be looked up
     symmetric_array<std::uint64_t> found_;    ///< as many
     mailbox_handle<routes<route<kmer_key<Words>, count_kmer<Words>>>> box_;
+    index_space indices_{0}, pieces_{0, {.for_warps = true}};
     double copy_seconds_ = 0;
     bool touched_ = false;  ///< whether the tables may hold something
     bool counted_ = false;  ///< whether they hold what has been counted

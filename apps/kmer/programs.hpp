@@ -16,40 +16,17 @@ struct symbols_ref {
     [[nodiscard]] LANEWAY_FN std::uint64_t own() const { return words.size() - lead; }
 };
 
-/// Places of an array that the warps of a PE share out among themselves, `piece` at a time.
-struct shared_range {
-    symmetric_ref<std::uint64_t> taken;  ///< one counter a PE, 0 at the start
-    std::uint64_t size;
-    std::uint64_t piece;
-
-    /// Start of the warp's next piece; at or behind `size` when there is none left. The whole warp, together.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx) const {
-        return once(ctx, full_warp<Ctx>, [&] { return atomic_add(ctx, taken[0], 1, scope::device) * piece; });
-    }
-    [[nodiscard]] LANEWAY_FN std::uint64_t end(std::uint64_t begin) const {
-        return size - begin < piece ? size : begin + piece;
-    }
-};
-
-/// Makes each PE's part of simulated reads in its memory.
+/// Makes each PE's part of simulated reads in its memory. For each word of the part.
 struct make_reads {
     simulated_reads reads;
     symbols_ref symbols;
-    shared_range range;  ///< over all words of the part
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
-        std::uint64_t* const words = symbols.words.local(ctx);
-        const std::uint64_t first = static_cast<std::uint64_t>(ctx.pe()) * symbols.own();
-        for (std::uint64_t begin; (begin = range.next(ctx)) < range.size;) {
-            for (std::uint64_t i = begin + static_cast<std::uint64_t>(ctx.lane()); i < range.end(begin);
-                 i += Ctx::warp_lanes) {
-                const std::uint64_t place = first + i;  // counts from `lead` words before the first symbol
-                const bool inside = place >= symbols.lead && place - symbols.lead < reads.words();
-                words[i] = inside ? reads.word(place - symbols.lead) : gap_word;
-            }
-        }
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t i) const {
+        // Counts from `lead` words before the first symbol.
+        const std::uint64_t place = static_cast<std::uint64_t>(ctx.pe()) * symbols.own() + i;
+        const bool inside = place >= symbols.lead && place - symbols.lead < reads.words();
+        symbols.words.local(ctx)[i] = inside ? reads.word(place - symbols.lead) : gap_word;
     }
 };
 
@@ -58,20 +35,27 @@ struct make_reads {
 /// that come to a post together share its cost.
 template <int Words>
 struct post_kmers {
+    static constexpr std::uint64_t widest_warp = 32;
+
     symbols_ref symbols;
     std::uint64_t stretch;  ///< words of a lane's stretch
-    shared_range range;     ///< over the own words; a piece holds one stretch for each lane of any warp
     int k;
     bool canonical;
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        for (std::uint64_t begin; (begin = range.next(ctx)) < range.size;) {
-            const std::uint64_t end = range.end(begin);
-            for (; begin < end; begin += stretch * Ctx::warp_lanes) {
+    /// Pieces of the own words, of one stretch for each lane of any warp.
+    [[nodiscard]] LANEWAY_FN std::uint64_t piece_words() const { return widest_warp * stretch; }
+    [[nodiscard]] std::uint64_t pieces() const { return (symbols.own() + piece_words() - 1) / piece_words(); }
+
+    /// `warp_pieces`: their numbers, for whole warps.
+    template <class Ctx, class Pieces, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Pieces& warp_pieces, Box& box) const {
+        warp_pieces.for_each_together(ctx, [&](std::uint64_t piece) {
+            const std::uint64_t first = piece * piece_words(), left = symbols.own() - first;
+            const std::uint64_t end = first + (left < piece_words() ? left : piece_words());
+            for (std::uint64_t begin = first; begin < end; begin += stretch * Ctx::warp_lanes) {
                 if (!walk(ctx, box, begin + static_cast<std::uint64_t>(ctx.lane()) * stretch)) return;
             }
-        }
+        });
     }
 
 private:
@@ -100,23 +84,17 @@ private:
     }
 };
 
-/// Looks k-mers up in each PE's table.
+/// Looks k-mers up in each PE's table. For each of them.
 template <int Words>
 struct look_up_counts {
     symmetric_ref<kmer_slot<Words>> table;
     symmetric_ref<kmer_key<Words>> asked;  ///< of this PE; words of 0 where there is none
     symmetric_ref<std::uint64_t> found;    ///< as many
-    shared_range range;                    ///< over them
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
-        for (std::uint64_t begin; (begin = range.next(ctx)) < range.size;) {
-            for (std::uint64_t i = begin + static_cast<std::uint64_t>(ctx.lane()); i < range.end(begin);
-                 i += Ctx::warp_lanes) {
-                const kmer_key<Words> key = asked.local(ctx)[i];
-                if (key.words[0] != 0) found.local(ctx)[i] = count_in(table.local(ctx), table.size(), key);
-            }
-        }
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t i) const {
+        const kmer_key<Words> key = asked.local(ctx)[i];
+        if (key.words[0] != 0) found.local(ctx)[i] = count_in(table.local(ctx), table.size(), key);
     }
 };
 
@@ -132,17 +110,11 @@ struct tally_counts {
     symmetric_ref<kmer_slot<Words>> table;
     symmetric_ref<std::uint64_t> bins;  ///< bin m counts k-mers that occur m times, the last one all that occur oftener
     symmetric_ref<table_sums> sums;
-    shared_range range;  ///< over the slots
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+    template <class Ctx, class Slots>
+    LANEWAY_FN void operator()(Ctx& ctx, Slots& slots) const {
         table_sums mine{};
-        for (std::uint64_t begin; (begin = range.next(ctx)) < range.size;) {
-            for (std::uint64_t i = begin + static_cast<std::uint64_t>(ctx.lane()); i < range.end(begin);
-                 i += Ctx::warp_lanes) {
-                add(ctx, table.local(ctx)[i], mine);
-            }
-        }
+        slots.for_each(ctx, [&](std::uint64_t i) { add(ctx, table.local(ctx)[i], mine); });
         ctx.fetch_add(&sums.local(ctx)->total, mine.total, order::relaxed, scope::device);
         ctx.fetch_add(&sums.local(ctx)->checksum, mine.checksum, order::relaxed, scope::device);
     }

@@ -42,7 +42,7 @@ public:
           shares_(runtime.allocate<float>(rank_words::share_copies * graph_.max_values())),
           totals_(runtime.allocate<std::uint64_t>(rank_words::total_copies * rank_words::totals_a_copy)),
           ranks_(runtime.allocate<std::uint64_t>(graph_.max_rows())),
-          cut_rows_(runtime.allocate<cut_row>(graph_.max_tiles())), next_tile_(runtime.allocate<std::uint64_t>(2)),
+          cut_rows_(runtime.allocate<cut_row>(graph_.max_tiles())), tiles_(graph_.tile_counts(), {.for_warps = true}),
           counters_(runtime.allocate<rank_counters>(1)), outcome_(runtime.allocate<rank_outcome>(1)),
           starts_(runtime.allocate<start_shares>(1)) {}
 
@@ -52,12 +52,11 @@ public:
         const rank_words words{shares_.ref(), totals_.ref()};
         const std::uint64_t limit = limit_of(options, vertices_);
         pagerank_result result;
-        result.report =
-            runtime_.run(pull_ranks<Weighted>{graph_.ref(), words, ranks_.ref(), cut_rows_.ref(), next_tile_.ref(),
-                                              counters_.ref(), outcome_.ref(), starts_.ref(), anywhere,
-                                              !options.nstart.empty(), vertices_, to_rank(options.alpha), limit,
-                                              options.rounds.value_or(options.max_iter), options.rounds.has_value()},
-                         runtime_.mailbox<rank_message>(hear_rank{words}));
+        result.report = runtime_.run(
+            pull_ranks<Weighted>{graph_.ref(), words, ranks_.ref(), cut_rows_.ref(), counters_.ref(), outcome_.ref(),
+                                 starts_.ref(), anywhere, !options.nstart.empty(), vertices_, to_rank(options.alpha),
+                                 limit, options.rounds.value_or(options.max_iter), options.rounds.has_value()},
+            tiles_, runtime_.mailbox<rank_message>(hear_rank{words}));
         const std::vector<std::uint64_t> found = collect(graph_.division(), ranks_);
         result.rank.resize(found.size());
         std::transform(found.begin(), found.end(), result.rank.begin(), to_double);
@@ -77,7 +76,6 @@ private:
             totals_.clear();
             ranks_.clear();
             cut_rows_.clear();
-            next_tile_.clear();
             counters_.clear();
             outcome_.clear();
         }
@@ -96,7 +94,7 @@ private:
     symmetric_array<std::uint64_t> totals_;
     symmetric_array<std::uint64_t> ranks_;
     symmetric_array<cut_row> cut_rows_;
-    symmetric_array<std::uint64_t> next_tile_;
+    index_space tiles_;
     symmetric_array<rank_counters> counters_;
     symmetric_array<rank_outcome> outcome_;
     bool used_ = false;                     ///< whether they may hold something

@@ -4,7 +4,7 @@
 
 #include "fixed_rank.hpp"
 #include "graph/mirrored_graph.hpp"
-#include "parallel/dynamic_for.hpp"
+#include "parallel/working_warp.hpp"
 #include "sum_shares.hpp"
 
 namespace laneway::apps {
@@ -83,7 +83,6 @@ struct rank_outcome {
 ///     barrier behind that next round, where all readers had arrived.
 ///   - Totals of a round are read behind its barrier and in the next round, and have three copies: that of round r + 1
 ///     was last read in round r - 1 and is cleared in round r, when no message for it can be on its way.
-///   - A counter of tiles is drawn from in one round and cleared in the next, when every warp of the PE has left it.
 ///   - Cut rows and counters of the PE go back to zero by whoever finds them complete, in the same round.
 /// Where `Weighted`, a vertex hands out its rank in proportion to the arcs' weights, and a share is that of a weight
 /// of 1.
@@ -94,8 +93,7 @@ struct pull_ranks {
     symmetric_ref<mirrored_view> view;
     rank_words words;
     symmetric_ref<std::uint64_t> ranks;
-    symmetric_ref<cut_row> cut_rows;         ///< one a tile: of the row that begins in it and goes on behind it
-    symmetric_ref<std::uint64_t> next_tile;  ///< one for each parity of rounds
+    symmetric_ref<cut_row> cut_rows;  ///< one a tile: of the row that begins in it and goes on behind it
     symmetric_ref<rank_counters> counters;
     symmetric_ref<rank_outcome> outcome;
     symmetric_ref<start_shares> starts;  ///< one a row, where walks do not start anywhere alike
@@ -107,11 +105,13 @@ struct pull_ranks {
     std::uint64_t rounds = 0;            ///< most
     bool all_rounds = false;             ///< whether they go on when ranks have converged
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+    /// `tiles`: of the own rows, a pass for each round.
+    template <class Ctx, class Tiles, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Tiles& tiles, Box& box) const {
         const mirrored_view& mine = *view.local(ctx);
         for (std::uint64_t round = 0;; ++round) {
-            update(ctx, box, mine, round);
+            if (working_warp::of(ctx, box).lane(ctx) == 0) prepare(ctx, round);
+            update(ctx, tiles, box, mine, round);
             if (box.barrier(ctx) != status::ok) return;
             const std::uint64_t change = total(ctx, round, change_of);
             if (round == rounds || (!all_rounds && round > 0 && change < limit)) {
@@ -146,22 +146,19 @@ private:
     /// Clears what the next round adds to. One lane of the PE, in each round.
     template <class Ctx>
     LANEWAY_FN void prepare(Ctx& ctx, std::uint64_t round) const {
-        next_tile.local(ctx)[(round + 1) % 2] = 0;
         std::uint64_t* all = words.totals.local(ctx) + rank_words::first_total(round + 1);
         for (std::uint64_t i = 0; i < rank_words::totals_a_copy; ++i) all[i] = 0;
     }
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void update(Ctx& ctx, Box& box, const mirrored_view& mine, std::uint64_t round) const {
+    template <class Ctx, class Tiles, class Box>
+    LANEWAY_FN void update(Ctx& ctx, Tiles& tiles, Box& box, const mirrored_view& mine, std::uint64_t round) const {
         const float* heard = words.shares.local(ctx) + words.first_share(round + 1);  // the copy of the round before
         std::uint64_t dangling = round == 0 ? 0 : total(ctx, round - 1, dangling_of);
         if (anywhere) dangling /= vertices;
         own_sums sums;
-        std::uint64_t tiles = 0;
-        for (;; ++tiles) {
-            const std::uint64_t tile = claim_piece(ctx, next_tile[round % 2]);
-            if (tile == 0 && ctx.lane() == 0) prepare(ctx, round);
-            if (tile >= mine.tiles.n_tiles) break;
+        std::uint64_t updated = 0;  // tiles
+        const auto update_tile = [&](std::uint64_t tile) {
+            ++updated;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& in_tile, bool begins) {
                 std::uint64_t sum = 0;
                 bool complete = begins;
@@ -175,8 +172,9 @@ private:
                 if (complete) share = update_row(ctx, mine, row, round, sum, dangling, sums);
                 tell(ctx, box, mine, row, round, complete, share);
             });
-        }
-        account(ctx, box, mine.tiles.n_tiles, tiles, round, warp_sum(ctx, sums.dangling), warp_sum(ctx, sums.change));
+        };
+        tiles.for_each_together(ctx, update_tile, static_cast<std::uint32_t>(round));
+        account(ctx, box, mine.tiles.n_tiles, updated, round, warp_sum(ctx, sums.dangling), warp_sum(ctx, sums.change));
     }
 
     /// A row with no more arcs than a tile has places is left to the tile that it begins in, so that only longer rows

@@ -35,8 +35,7 @@ template <bool Weighted, class Vertex>
 class pushed_graph final : public pushing {
 public:
     pushed_graph(runtime& runtime, const graph::basic_csr<Vertex>& g, std::span<const std::uint32_t> parts)
-        : runtime_(runtime), vertices_(g.vertices()), first_(runtime.allocate<first_residuals<Weighted>>(1)),
-          claims_(runtime.allocate<std::uint64_t>(1)) {
+        : runtime_(runtime), vertices_(g.vertices()), first_(runtime.allocate<first_residuals<Weighted>>(1)) {
         const auto start = clock::now();
         division_.emplace(g, parts, static_cast<std::uint64_t>(runtime.n_pes()),
                           [&](int pe, const graph::csr_slice<Vertex>& arcs, const auto& starts) {
@@ -49,6 +48,9 @@ public:
                               mirror_costs_ = std::accumulate(mirrors, part.costs.end(), mirror_costs_);
                               mirrors_.push_back(std::move(words.mirrors));
                           });
+        std::vector<std::uint64_t> words;
+        for (const pushed_part& part : parts_) words.push_back(part.costs.size());
+        words_.emplace(std::move(words), index_space_options{.max_rows = 1});
         find_dangling(g);
         partition_seconds_ = std::chrono::duration<double>(clock::now() - start).count();
     }
@@ -162,7 +164,6 @@ private:
     /// Pushes until no word holds more than it may keep.
     void run_with(const pagerank_options& options, const kept_residuals& kept,
                   const std::vector<std::vector<std::uint64_t>>& residuals, pagerank_result& result) {
-        claims_.clear();
         const std::uint64_t later =
             mirror_costs_ == 0 ? 0 : static_cast<std::uint64_t>(std::max(0.0, 4 * std::log2(kept.row / kept.mirror)));
         std::uint64_t sooner = push_priority(0, 0);
@@ -171,7 +172,7 @@ private:
             pushed_part& part = parts_[p];
             sooner = std::min(sooner, part.start_with(residuals[p], kept.row, kept.mirror));
             applications.push_back({part.ref(later), to_rank(options.alpha)});
-            first_.copy_in(static_cast<int>(p), {{applications[p], part.first.data(), part.costs.size()}});
+            first_.copy_in(static_cast<int>(p), {{applications[p], part.first.data()}});
         }
         item_worklist_options list_options;
         list_options.policy = {sooner + 1, priority_step, low_water};
@@ -179,7 +180,7 @@ private:
         list_options.items = std::clamp<std::uint64_t>(most_words_, 1024, channel_queue_ref::max_width);
         list_options.reserve_items = 1024;
         item_worklist<push_application<Weighted>> list(runtime_.machine(), applications, list_options);
-        const run_report report = runtime_.run(begin_pushes<Weighted>{first_.ref(), claims_.ref()[0]}, list);
+        const run_report report = runtime_.run(begin_pushes<Weighted>{first_.ref()}, *words_, list);
         if (result.report.devices.empty()) {
             result.report = report;
         } else {
@@ -222,7 +223,7 @@ private:
     std::uint64_t mirror_costs_ = 0;            ///< the same
     std::uint64_t most_words_ = 0;              ///< of a PE
     symmetric_array<first_residuals<Weighted>> first_;
-    symmetric_array<std::uint64_t> claims_;
+    std::optional<index_space> words_;
     double partition_seconds_ = 0;  ///< for the first result: later ones have not waited for it
 };
 

@@ -4,7 +4,6 @@
 #include "fixed_rank.hpp"
 #include "graph/mirrors.hpp"
 #include "laneway/flow/item_route.hpp"
-#include "parallel/dynamic_for.hpp"
 
 namespace laneway::apps {
 
@@ -152,7 +151,6 @@ template <bool Weighted>
 struct first_residuals {
     push_application<Weighted> application;
     const std::uint64_t* of = nullptr;  ///< one a word; PE memory
-    std::uint64_t words = 0;
 };
 
 /// The body of a run: gives each word its first residual.
@@ -163,12 +161,11 @@ struct begin_pushes {
     static constexpr double server_share = 0.08;
 
     symmetric_ref<first_residuals<Weighted>> first;  ///< one element
-    symmetric_ptr<std::uint64_t> claims;             ///< starts at 0
 
-    template <class Ctx, class List>
-    LANEWAY_FN void operator()(Ctx& ctx, List& list) const {
+    template <class Ctx, class Words, class List>
+    LANEWAY_FN void operator()(Ctx& ctx, Words& words, List& list) const {
         const first_residuals<Weighted>& mine = *first.local(ctx);
-        dynamic_for(ctx, claims, mine.words, 1, [&](std::uint64_t word) {
+        words.for_each(ctx, [&](std::uint64_t word) {
             if (!mine.application.add(ctx, word, mine.of[word])) return;
             (void)list.push(ctx, push_item{0, static_cast<std::uint32_t>(word)});  // a failure ends the run
         });

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "laneway/comm/one_sided.hpp"
+#include "laneway/flow/index_space_ref.hpp"
 #include "laneway/flow/vertex_ranges.hpp"
-#include "parallel/dynamic_for.hpp"
 #include "parallel/working_warp.hpp"
 
 namespace laneway::apps {
@@ -42,10 +42,10 @@ struct count_triangles {
     symmetric_ref<Vertex> tails;           ///< one an arc: number of its row
     symmetric_ref<std::uint64_t> found;    ///< one an arc: what its head has to count; 0 at first
     symmetric_ref<std::uint64_t> corners;  ///< one a row: the result; 0 at first
-    symmetric_ref<std::uint64_t> claims;   ///< one for each PE, and one more; start at 0
 
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+    /// `arcs`: the own ones; a pass for the rows of each PE, and one more.
+    template <class Ctx, class Arcs, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Arcs& arcs, Box& box) const {
         one_sided remote(ctx, box);
         const auto place = working_warp::of(ctx, box);
         for (int step = 0; step < ctx.n_pes(); ++step) {
@@ -54,10 +54,10 @@ struct count_triangles {
                 fetch(ctx, remote, place, pe);
                 if (remote.barrier() != status::ok) return;
             }
-            walk_arcs(ctx, box, step == 0 ? own : others, pe, claims[static_cast<std::uint64_t>(step)]);
+            walk_arcs(ctx, arcs, box, step == 0 ? own : others, pe, static_cast<std::uint32_t>(step));
             if (remote.barrier() != status::ok) return;
         }
-        hand_out(ctx, remote);
+        hand_out(ctx, arcs, remote);
     }
 
 private:
@@ -107,26 +107,31 @@ private:
     }
 
     /// All own arcs with a head in `rows`, which are those of `pe`. Every working warp, together.
-    template <class Ctx, class Box>
-    LANEWAY_FN void walk_arcs(Ctx& ctx, Box& box, const row_arrays<Vertex>& rows, int pe,
-                              symmetric_ptr<std::uint64_t> counter) const {
-        constexpr lane_mask everyone = full_warp<Ctx>;
-        const std::uint64_t arcs = counts.local(ctx)->arcs[ctx.pe()];
-        for (;;) {
-            const std::uint64_t first = claim_piece(ctx, box, counter) * Ctx::warp_lanes;
-            if (first >= arcs) return;
-            const std::uint64_t arc = first + static_cast<std::uint64_t>(ctx.lane());
-            const row_pair mine = arc < arcs ? pair_of(ctx, rows, pe, arc) : row_pair{};
-            const bool is_long = mine.fewer() > max_lane_arcs;
-            if (!is_long && mine.fewer() > 0) add(ctx, mine.arc, join(ctx, rows, mine, 0, 1));
-            for (lane_mask rest = ctx.ballot(everyone, is_long); rest != 0; rest &= rest - 1) {
-                const std::uint64_t its = ctx.shuffle(everyone, mine.arc, Ctx::first_lane(rest));
-                const row_pair pair = pair_of(ctx, rows, pe, its);
-                const counted sum = join(ctx, rows, pair, ctx.lane(), Ctx::warp_lanes);
-                std::uint64_t sums[] = {sum.tail, sum.head};
-                warp_sums(ctx, sums);
-                if (ctx.lane() == 0) add(ctx, its, {sums[0], sums[1]});
+    template <class Ctx, class Arcs, class Box>
+    LANEWAY_FN void walk_arcs(Ctx& ctx, Arcs& arcs, Box& box, const row_arrays<Vertex>& rows, int pe,
+                              std::uint32_t pass) const {
+        for (index_piece piece; arcs.take(ctx, piece, pass);) {
+            for (std::uint64_t first = piece.first; first < piece.last; first += Ctx::warp_lanes) {
+                // On CPU devices nobody else looks at the deadline, or at what the host says.
+                (void)box.progress(ctx);
+                const std::uint64_t arc = first + static_cast<std::uint64_t>(ctx.lane());
+                walk_row_of_arcs(ctx, rows, pe, arc < piece.last ? pair_of(ctx, rows, pe, arc) : row_pair{});
             }
+        }
+    }
+    /// An arc a lane. The whole warp, together.
+    template <class Ctx>
+    LANEWAY_FN void walk_row_of_arcs(Ctx& ctx, const row_arrays<Vertex>& rows, int pe, const row_pair& mine) const {
+        constexpr lane_mask everyone = full_warp<Ctx>;
+        const bool is_long = mine.fewer() > max_lane_arcs;
+        if (!is_long && mine.fewer() > 0) add(ctx, mine.arc, join(ctx, rows, mine, 0, 1));
+        for (lane_mask rest = ctx.ballot(everyone, is_long); rest != 0; rest &= rest - 1) {
+            const std::uint64_t its = ctx.shuffle(everyone, mine.arc, Ctx::first_lane(rest));
+            const row_pair pair = pair_of(ctx, rows, pe, its);
+            const counted sum = join(ctx, rows, pair, ctx.lane(), Ctx::warp_lanes);
+            std::uint64_t sums[] = {sum.tail, sum.head};
+            warp_sums(ctx, sums);
+            if (ctx.lane() == 0) add(ctx, its, {sums[0], sums[1]});
         }
     }
 
@@ -211,17 +216,17 @@ private:
     }
 
     /// Adds what was found at each arc to the arc's head, wherever it is. A post that fails ends the run.
-    template <class Ctx, class Remote>
-    LANEWAY_FN void hand_out(Ctx& ctx, Remote& remote) const {
+    template <class Ctx, class Arcs, class Remote>
+    LANEWAY_FN void hand_out(Ctx& ctx, Arcs& arcs, Remote& remote) const {
         const row_counts& all = *counts.local(ctx);
-        const auto pass = static_cast<std::uint64_t>(ctx.n_pes());
-        dynamic_for(ctx, claims[pass], all.arcs[ctx.pe()], 1, [&](std::uint64_t arc) {
+        const auto hand_out_arc = [&](std::uint64_t arc) {
             const std::uint64_t number = found.local(ctx)[arc];
             if (number == 0) return;
             const std::uint64_t head = own.heads.local(ctx)[arc];
             const int owner = all.ranges.owner(ctx, head);
             (void)remote.add(corners[head - all.ranges.starts[owner]], owner, number, path::aggregated);
-        });
+        };
+        arcs.for_each(ctx, hand_out_arc, static_cast<std::uint32_t>(ctx.n_pes()));
     }
 };
 

@@ -42,7 +42,7 @@ public:
           counts_(runtime.allocate<row_counts>(1)), own_(runtime, max_rows(), max_arcs(), true),
           others_(runtime, max_rows(), max_arcs(), runtime.n_pes() > 1), tails_(runtime.allocate<Vertex>(max_arcs())),
           found_(runtime.allocate<std::uint64_t>(max_arcs())), corners_(runtime.allocate<std::uint64_t>(max_rows())),
-          claims_(runtime.allocate<std::uint64_t>(arcs_.size() + 1)) {
+          own_arcs_(arcs_, {.max_rows = 1}) {
         for (std::size_t p = 0; p < arcs_.size(); ++p) place(p);
         graph_.arcs = {};
         partition_seconds_ = std::chrono::duration<double>(clock::now() - start_).count();
@@ -52,14 +52,12 @@ public:
         if (std::exchange(used_, true)) {
             found_.clear();
             corners_.clear();
-            claims_.clear();
         }
         corner_counts result;
         result.partition_seconds = std::exchange(partition_seconds_, 0);
-        result.report =
-            runtime_.run(count_triangles<Vertex, Weighted>{own_.ref(), others_.ref(), counts_.ref(), tails_.ref(),
-                                                           found_.ref(), corners_.ref(), claims_.ref()},
-                         runtime_.one_sided());
+        result.report = runtime_.run(count_triangles<Vertex, Weighted>{own_.ref(), others_.ref(), counts_.ref(),
+                                                                       tails_.ref(), found_.ref(), corners_.ref()},
+                                     own_arcs_, runtime_.one_sided());
         result.corners = collect(division_, corners_);
         return result;
     }
@@ -129,7 +127,7 @@ private:
     symmetric_array<Vertex> tails_;
     symmetric_array<std::uint64_t> found_;
     symmetric_array<std::uint64_t> corners_;
-    symmetric_array<std::uint64_t> claims_;
+    index_space own_arcs_;
     double partition_seconds_ = 0;  ///< for the first result: later ones have not waited for it
     bool used_ = false;
 };

@@ -128,7 +128,13 @@ public:
     template <class Body, class... Components>
     run_report for_each(std::uint64_t n, const Body& body, Components&&... components) {
         static_assert(trivially_copyable<Body>, "a body is copied to every device: it holds values and ref()s only");
-        index_space indices(n);
+        indices_.resize(n);
+        return for_each(indices_, body, components...);
+    }
+    /// The same for each index of a space that the caller keeps: of a PE's own numbers, for instance.
+    template <class Body, class... Components>
+    run_report for_each(index_space& indices, const Body& body, Components&&... components) {
+        static_assert(trivially_copyable<Body>, "a body is copied to every device: it holds values and ref()s only");
         return run(each_index<Body>{body}, indices, components...);
     }
 
@@ -245,8 +251,10 @@ private:
         for (int pe = 0; pe < n_pes(); ++pe) {
             pe_outline& mine = outline[static_cast<std::size_t>(pe)];
             mine.held_bytes += (std::uint64_t{0} + ... + held_bytes_of(components, pe));
-            ((mine.server_share = std::max(mine.server_share, server_share_of_component<in_session>(components, pe))),
-             ...);
+            [[maybe_unused]] const auto ask = [&](double share) {
+                mine.server_share = share > mine.server_share ? share : mine.server_share;
+            };
+            (ask(server_share_of_component<in_session>(components, pe)), ...);
         }
         return plan_program(program_traits::of<Program>(), outline, options_);
     }
@@ -318,6 +326,7 @@ private:
     std::unique_ptr<gets_memory> gets_;
     std::vector<std::weak_ptr<device_memory_heaps>> memories_;
     std::shared_ptr<stream_engine> streams_;  ///< null: none has been made
+    index_space indices_{0};                  ///< of for_each
 };
 
 }  // namespace laneway

@@ -3,6 +3,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
+#include "laneway/base/timeline.hpp"
 #include "laneway/run/resident_program.hpp"
 #include "laneway/simt/cuda/profiler_range.hpp"
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "laneway/base/error.hpp"
+#include "laneway/simt/run_recorder.hpp"
 #include "laneway/simt/shared_device.hpp"
 
 namespace laneway {
@@ -46,6 +47,14 @@ machine::~machine() {
     } catch (...) {
         // The job is over in another way, of which its next call tells.
     }
+}
+
+void machine::record(std::shared_ptr<timeline> kept_in) {
+    recorder_ = std::make_unique<run_recorder>(std::move(kept_in), devices_, own_, environments_);
+}
+
+void machine::record_totals(const run_report& report) {
+    if (recorder_) recorder_->add_totals(report);
 }
 
 /// The devices of all processes. Several processes must have devices of one kind, whose memory they can share.

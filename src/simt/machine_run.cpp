@@ -13,6 +13,7 @@
 #include "laneway/simt/cuda/profiler_range.hpp"
 #include "laneway/simt/machine.hpp"
 #include "laneway/simt/run_limits.hpp"
+#include "laneway/simt/run_recorder.hpp"
 #include "laneway/simt/run_watch.hpp"
 #include "laneway/simt/wait.hpp"
 

@@ -1,5 +1,4 @@
 // kmer in Laneway's style: each lane posts its k-mers to their owners.
-#include "parallel/dynamic_for.hpp"
 #include "styles/kmer/problem.hpp"
 
 namespace laneway::styles {
@@ -19,11 +18,9 @@ struct post_kmers {
     kmer_data data;
 
     template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        apps::dynamic_for(ctx, data.taken, data.stretches(), 1, [&](std::uint64_t i) {
-            data.walk(ctx, i, [&](bool shown, std::uint64_t kmer) {
-                if (shown) (void)box.post(ctx, data.owner(ctx, kmer), kmer);  // a failed post ends the run
-            });
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t stretch, Box& box) const {
+        data.walk(ctx, stretch, [&](bool shown, std::uint64_t kmer) {
+            if (shown) (void)box.post(ctx, data.owner(ctx, kmer), kmer);  // a failed post ends the run
         });
     }
 };
@@ -32,7 +29,8 @@ struct post_kmers {
 
 work kmer_laneway(launcher& on, const kmer_data& data) {
     const auto box = on.runtime().mailbox<std::uint64_t>(count_kmer{data});
-    return [=, &on] { on.runtime().run(post_kmers{data}, box); };
+    const auto stretches = on.indices(data.stretches(), {.max_rows = 1});
+    return [=, &on] { on.runtime().for_each(*stretches, post_kmers{data}, box); };
 }
 
 }  // namespace laneway::styles

@@ -1,5 +1,4 @@
 // pagerank in Laneway's style: each lane posts the shares of its arcs to the owners of their heads.
-#include "parallel/dynamic_for.hpp"
 #include "styles/pagerank/problem.hpp"
 
 namespace laneway::styles {
@@ -15,15 +14,13 @@ struct add_share {
     }
 };
 
-struct post_shares {
-    static constexpr std::uint64_t rows = 16;  // of a warp, taken at once
+struct post_share {
     pagerank_data data;
 
     template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        apps::dynamic_for(ctx, data.taken, data.arcs(ctx), rows, [&](std::uint64_t arc) {
-            (void)box.post(ctx, data.owner(ctx, arc), data.message(ctx, arc));  // a failed post ends the run
-        });
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t arc, Box& box) const {
+        if (arc >= data.arcs(ctx)) return;                                  // another PE has more
+        (void)box.post(ctx, data.owner(ctx, arc), data.message(ctx, arc));  // a failed post ends the run
     }
 };
 
@@ -31,7 +28,8 @@ struct post_shares {
 
 work pagerank_laneway(launcher& on, const pagerank_data& data) {
     const auto box = on.runtime().mailbox<std::uint64_t>(add_share{data});
-    return [=, &on] { on.runtime().run(post_shares{data}, box); };
+    const auto arcs = on.indices(data.tails.size(), {.max_rows = 16});
+    return [=, &on] { on.runtime().for_each(*arcs, post_share{data}, box); };
 }
 
 }  // namespace laneway::styles

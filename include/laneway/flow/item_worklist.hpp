@@ -1,6 +1,7 @@
 // The host half of an item worklist: work items of any type on the PEs of a machine, and the runs that do them.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>

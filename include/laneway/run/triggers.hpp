@@ -9,7 +9,6 @@
 // operations with tag, counter and threshold, which lanes trigger by one store.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -235,9 +234,11 @@ private:
     /// Messages find their handler by their type, which names the one mailbox only where it is there, and first.
     template <class Taker>
     static void refuse_without(const Taker& taker, const std::vector<present_component>& all) {
-        const auto found = std::find_if(
-            all.begin(), all.end(), [&](const present_component& each) { return each.identity == identity_of(taker); });
-        if (found == all.end()) {
+        const present_component* found = nullptr;
+        for (const present_component& each : all) {
+            if (found == nullptr && each.identity == identity_of(taker)) found = &each;
+        }
+        if (found == nullptr) {
             throw usage_error(std::string("triggers ") +
                               (has_feed<Taker> ? "submit tasks of a pool" : "post messages of a mailbox") +
                               " that is not part of the same run or session");

@@ -14,19 +14,22 @@
 
 #include "laneway/base/cuda_setting.hpp"
 #include "laneway/base/options.hpp"
+#include "laneway/base/report.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device.hpp"
 #include "laneway/simt/pe_program.hpp"
 #include "laneway/simt/process_group.hpp"
 #include "laneway/simt/run_deadline.hpp"
 #include "laneway/simt/run_end.hpp"
-#include "laneway/simt/run_recorder.hpp"
+#include "laneway/simt/run_label.hpp"
 #include "laneway/simt/running.hpp"
 #include "laneway/simt/segment_table.hpp"
 #include "laneway/simt/service_run.hpp"
 #include "laneway/simt/thrown_log.hpp"
 
 namespace laneway {
+
+class run_recorder;
 
 /// Stays where it was made: rings, queues and services refer to it.
 class machine {
@@ -117,13 +120,9 @@ public:
     }
 
     /// From now on the timeline takes what runs do.
-    void record(std::shared_ptr<timeline> kept_in) {
-        recorder_ = std::make_unique<run_recorder>(std::move(kept_in), devices_, own_, environments_);
-    }
+    void record(std::shared_ptr<timeline> kept_in);
     /// Adds to the timeline, if there is one, what the last run's report says.
-    void record_totals(const run_report& report) {
-        if (recorder_) recorder_->add_totals(report);
-    }
+    void record_totals(const run_report& report);
 
     /// The deadline of a run that is about to be set up. On CPU devices it counts from now. On a GPU it counts from the
     /// launch, as loading CUDA and the kernels takes seconds, once; on checked devices too, whose time is virtual.

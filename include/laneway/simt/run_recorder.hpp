@@ -9,14 +9,9 @@
 #include "laneway/simt/device.hpp"
 #include "laneway/simt/environment.hpp"
 #include "laneway/simt/pe_timeline.hpp"
+#include "laneway/simt/run_label.hpp"
 
 namespace laneway {
-
-/// How a timeline calls a run.
-struct run_label {
-    const char* name = "run";
-    bool goes_on = false;  ///< see run_record
-};
 
 /// Host only; not thread-safe, as the machine that it belongs to.
 class run_recorder {

@@ -1,6 +1,7 @@
 // A fixed number of damaged inputs for every reader: each gives a graph or a usage_error of one line, nothing else.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 

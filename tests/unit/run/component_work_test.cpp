@@ -1,1 +1,2 @@
 #include "component_work_suite.hpp"
+#include "index_space_suite.hpp"

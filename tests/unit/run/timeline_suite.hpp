@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "laneway/base/timeline.hpp"
 #include "laneway/runtime.hpp"
 #include "unit/sums.hpp"
 #include "unit/test_devices.hpp"

@@ -1,0 +1,70 @@
+#include "laneway/flow/index_space.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace laneway {
+
+namespace {
+
+/// A warp comes for about so many pieces, so that the last ones are short beside the whole.
+constexpr std::uint64_t pieces_a_warp = 16;
+/// So that a count of taken pieces does not grow out of its bits, whoever asks in vain.
+constexpr std::uint64_t max_pieces = std::uint64_t{1} << (index_space_ref::taken_bits - 1);
+
+/// Of n indices those of the first `lanes` of `all` lanes.
+std::uint64_t share(std::uint64_t n, std::uint64_t lanes, std::uint64_t all) {
+    return n / all * lanes + n % all * lanes / all;
+}
+
+}  // namespace
+
+void index_space::begin(machine& machine, const comm_plan& plan, const run_deadline&) {
+    const auto pes = static_cast<std::size_t>(machine.n_pes());
+    if (!counts_.empty() && counts_.size() != pes) {
+        throw usage_error("an index space has counts for " + std::to_string(counts_.size()) + " PEs, and the run has " +
+                          std::to_string(pes));
+    }
+    number_run(machine);
+    refs_.clear();
+    std::uint64_t lanes = 0, before = 0;  // of all PEs, and of the PEs so far
+    for (const auto& grid : plan.grids) lanes += grid.worker_lanes();
+    for (std::size_t pe = 0; pe < pes; ++pe) {
+        const pe_grid& grid = plan.grids[pe];
+        ref_type& part = refs_.emplace_back();
+        if (counts_.empty()) {
+            part.first = share(n_, before, lanes);
+            part.count = share(n_, before += grid.worker_lanes(), lanes) - part.first;
+        } else {
+            part.count = counts_[pe];
+        }
+        part.piece = piece_of(part.count, grid);
+        part.pieces = part.count / part.piece + (part.count % part.piece != 0 ? 1 : 0);
+        part.run = run_;
+        part.next = next_[pe].data();
+    }
+}
+
+/// The words know a run by its number, which comes again after many runs: then they are cleared, and else never.
+void index_space::number_run(machine& machine) {
+    run_ = (run_ + 1) % (1u << ref_type::run_bits);
+    if (machine_ == &machine && run_ != 0) return;
+    if (machine_ != &machine) next_.clear();
+    machine_ = &machine;
+    run_ = 1;
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        const auto p = static_cast<std::size_t>(pe);
+        if (next_.size() == p) next_.emplace_back(machine.device(pe), 2);
+        next_[p].fill_bytes(0);
+    }
+}
+
+std::uint64_t index_space::piece_of(std::uint64_t count, const pe_grid& grid) const {
+    const std::uint64_t at_least = count / max_pieces + 1;
+    if (options_.for_warps) return at_least;
+    const std::uint64_t rows = count / (grid.worker_lanes() * pieces_a_warp);
+    const auto width = static_cast<std::uint64_t>(grid.warp_lanes());
+    return std::max(std::clamp<std::uint64_t>(rows, 1, options_.max_rows) * width, at_least);
+}
+
+}  // namespace laneway

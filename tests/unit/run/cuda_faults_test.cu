@@ -1,0 +1,1 @@
+#include "cuda_faults_suite.hpp"  // on GPUs
