@@ -41,6 +41,7 @@ private:
         o.job.devices = devices_;
         o.job.timeout_seconds = args_.real("timeout");
         o.job.server_share = args_.real("server-share");
+        o.job.servers_in_every_block = args_.number("servers-in-every-block") != 0;
         o.job.age_ns = args_.number("age-ns");
         o.job.chunk_bytes = args_.number("chunk-bytes");
         o.mode = apps::parse_gups_mode(mode);
@@ -96,6 +97,7 @@ int main(int argc, char** argv) {
                                      {"runs", "5"},
                                      {"timeout", "60"},
                                      {"server-share", "0"},
+                                     {"servers-in-every-block", "0"},
                                      {"age-ns", std::to_string(options{}.age_ns)},
                                      {"chunk-bytes", std::to_string(options{}.chunk_bytes)},
                                      {"json", ""}});

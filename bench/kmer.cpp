@@ -29,6 +29,7 @@ apps::kmer_options make_options(const bench::arguments& args, const std::string&
     made.job.devices = devices;
     made.job.timeout_seconds = args.real("timeout");
     made.job.server_share = args.real("server-share");
+    made.job.servers_in_every_block = args.number("servers-in-every-block") != 0;
     made.job.age_ns = args.number("age-ns");
     made.job.chunk_bytes = args.number("chunk-bytes");
     made.k = static_cast<int>(args.number("k"));
@@ -143,6 +144,7 @@ int main(int argc, char** argv) {
                                      {"runs", "5"},
                                      {"timeout", "60"},
                                      {"server-share", "0"},
+                                     {"servers-in-every-block", "0"},
                                      {"age-ns", std::to_string(options{}.age_ns)},
                                      {"chunk-bytes", std::to_string(options{}.chunk_bytes)},
                                      {"json", ""}});

@@ -80,6 +80,7 @@ public:
         job.devices = devices;
         job.timeout_seconds = args_.real("timeout");
         job.server_share = args_.real("server-share");
+        job.servers_in_every_block = args_.number("servers-in-every-block") != 0;
         const auto pes = static_cast<double>(parse_devices(devices).size());
         if (program == "gups") return gups(job, pes);
         if (program == "kmer") return kmer(job, pes);
@@ -213,6 +214,7 @@ int main(int argc, char** argv) {
                                      {"genome", "100000"},
                                      {"runs", "3"},
                                      {"server-share", "0"},
+                                     {"servers-in-every-block", "0"},
                                      {"timeout", "60"},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));

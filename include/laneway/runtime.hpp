@@ -285,7 +285,7 @@ private:
                                first_rank,
                                plan.worker_lanes(),
                                static_cast<std::uint64_t>(grid.worker_warps()),
-                               grid.server_blocks,
+                               grid.servers(),
                                comes_back};
             programs.push_back(pe_program::of(made));
             first_rank += grid.worker_lanes();

@@ -7,7 +7,6 @@
 #include "laneway/base/error.hpp"
 #include "laneway/comm/barrier.hpp"
 #include "laneway/comm/forward_queue.hpp"
-#include "laneway/comm/roles.hpp"
 #include "laneway/comm/server.hpp"
 #include "laneway/comm/termination_ref.hpp"
 #include "laneway/simt/checked/context.hpp"
@@ -97,11 +96,11 @@ int pe_grid::warp_lanes() const {
 }
 
 int pe_grid::server_warps() const {
-    return roles::count_servers(shape.blocks, shape.warps_per_block, server_blocks, one_lane());
+    return roles::count_servers(shape.blocks, shape.warps_per_block, servers(), one_lane());
 }
 
 int pe_grid::worker_warps() const {
-    return roles::count_workers(shape.blocks, shape.warps_per_block, server_blocks, one_lane(), flushers);
+    return roles::count_workers(shape.blocks, shape.warps_per_block, servers(), one_lane(), flushers);
 }
 
 std::vector<launch_shape> comm_plan::shapes() const {

@@ -54,6 +54,22 @@ std::uint64_t max_lanes(const machine& machine, const options& options) {
     return most;
 }
 
+namespace {
+
+/// Sets aside what serves of a grid whose warps are wide.
+void set_servers(pe_grid& grid, double share, bool in_every_block) {
+    const auto part_of = [share](int all) { return std::max(1, static_cast<int>(all * share)); };
+    if (!in_every_block) {
+        grid.server_blocks = grid.kind == device_kind::checked ? 1 : part_of(grid.shape.blocks);
+        return;
+    }
+    // Each block keeps a warp for its own part of the work, block 0 beside the control warp.
+    const int most = grid.shape.warps_per_block - 2 - (grid.flushers ? 1 : 0);
+    grid.server_warps_a_block = std::min(most, part_of(grid.shape.warps_per_block));
+}
+
+}  // namespace
+
 std::vector<pe_grid> size_grids(const grid_traits& program, const std::vector<pe_outline>& pes, const options& options,
                                 std::size_t shared_bytes) {
     std::vector<pe_grid> grids;
@@ -73,15 +89,14 @@ std::vector<pe_grid> size_grids(const grid_traits& program, const std::vector<pe
             case device_kind::checked:
                 grid.shape.blocks = options.checked_blocks;
                 grid.shape.warps_per_block = options.checked_warps;
-                grid.server_blocks = serves ? 1 : 0;
                 break;
             case device_kind::cuda:
                 grid.shape.warps_per_block = program.cuda_warps;
                 grid.shape.blocks = pe.resident_blocks(grid.shape);
                 if (options.gpu_blocks > 0) grid.shape.blocks = std::min(grid.shape.blocks, options.gpu_blocks);
-                grid.server_blocks = serves ? std::max(1, static_cast<int>(grid.shape.blocks * server_share)) : 0;
                 break;
         }
+        if (serves && !grid.one_lane()) set_servers(grid, server_share, options.servers_in_every_block);
         // Where warps are wide, block 0 loses one warp to control and must keep another for its own part of the work.
         const bool narrow = !grid.one_lane() && grid.shape.warps_per_block < 2;
         if (narrow || grid.worker_warps() < 1 || (serves && grid.server_warps() < 1)) {

@@ -41,6 +41,7 @@ inline study_grid with_helpers(const machine& machine, int pe, const pe_grid& gr
     made.helpers = made.worker_blocks() * made.helper_warps;
     made.workers = made.worker_blocks() * (grid.shape.warps_per_block - made.helper_warps);
     if (grid.server_blocks == 0) --made.workers;  // the control warp
+    if (grid.server_warps_a_block > 0) throw usage_error("the study of aggregation has whole blocks that serve");
     if (made.workers < 1) throw usage_error(machine.device(pe)->name() + ": too few warps for helping ones");
     return made;
 }

@@ -59,7 +59,10 @@ struct options {
     int checked_warps = 2;         ///< warps of its blocks
     laneway::checked_accesses checked_accesses = {};
     int gpu_blocks = 0;  ///< 0: as many as are resident at once
-    /// Of a GPU's blocks that serve, where there are several PEs; 0: what the program says, see server_share_of.
+    /// Where a warp is wide: a share of the warps of each block serves, one at least, in place of whole blocks.
+    bool servers_in_every_block = false;
+    /// Of a GPU's blocks, or of the warps of each, that serve, where there are several PEs; 0: what the program says,
+    /// see server_share_of.
     double server_share = 0;
     int host_threads = 1;  ///< of each function that lanes may call; with several it must bear it
     /// Groups of calls on their way, for each PE, function and host thread. Other sizes shrink to leave room for them.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "laneway/base/options.hpp"
+#include "laneway/comm/roles.hpp"
 #include "laneway/simt/device_list.hpp"
 #include "laneway/simt/environment.hpp"
 
@@ -19,10 +20,12 @@ struct pe_grid {
     int server_blocks = 0;
     bool flushers = false;  ///< the last warp of each working block only flushes, see roles
     device_kind kind = device_kind::cpu;
+    int server_warps_a_block = 0;  ///< of every block, where no whole block serves
 
     /// Warps of one lane: every warp has all roles.
     [[nodiscard]] bool one_lane() const { return kind == device_kind::cpu; }
     [[nodiscard]] int warp_lanes() const;
+    [[nodiscard]] server_layout servers() const { return {server_blocks, server_warps_a_block}; }
     [[nodiscard]] int server_warps() const;
     [[nodiscard]] int worker_warps() const;
     [[nodiscard]] std::uint32_t worker_blocks() const {

@@ -5,11 +5,23 @@
 
 namespace laneway {
 
+/// Where a PE's server warps lie: in whole blocks, the first ones, or so many in every block.
+struct server_layout {
+    int blocks = 0;
+    int warps_a_block = 0;  ///< then no whole block serves
+
+    LANEWAY_FN server_layout(int whole_blocks = 0, int warps_of_each_block = 0)
+        : blocks(whole_blocks), warps_a_block(warps_of_each_block) {}
+
+    [[nodiscard]] LANEWAY_FN bool any() const { return blocks + warps_a_block > 0; }
+};
+
 /// Shares a PE's warps out. Where a warp is one lane (threads mode), every warp has all roles, block 0 control as well:
-/// a CPU device needs no more threads than it has blocks. Elsewhere the first `server_blocks` blocks serve and the
-/// others work; warp 0 of block 0 is the control warp. With `flushers`, and where there are servers, the last warp of
-/// each working block sends messages that have waited long enough, as a functor that computes for long would not, and
-/// takes turns at the work of components that lanes may wait for, which may be functions of a user's own.
+/// a CPU device needs no more threads than it has blocks. Elsewhere warp 0 of block 0 is the control warp, and either
+/// the first blocks serve and the others work, or the first warps of each block serve and the others work. With
+/// `flushers`, and where there are servers, the last warp of each working block sends messages that have waited long
+/// enough, as a functor that computes for long would not, and takes turns at the work of components that lanes may wait
+/// for, which may be functions of a user's own.
 struct roles {
     bool control = false;
     bool serves = false;
@@ -24,23 +36,25 @@ struct roles {
     int team_warps = 1;   ///< working warps of its block
 
     template <class Ctx>
-    LANEWAY_FN roles(const Ctx& ctx, int server_blocks, bool flushers = false) {
+    LANEWAY_FN roles(const Ctx& ctx, server_layout servers, bool flushers = false) {
         const int index = ctx.block() * ctx.n_warps() + ctx.warp();
         if constexpr (Ctx::warp_lanes == 1) {
             control = index == 0;
             serves = works = true;
             server_index = worker_index = team_number = index;
         } else {
+            const int controls = ctx.block() == 0 ? 1 : 0;
+            const int behind_control = ctx.warp() - controls;
+            const int flushing = flushers && servers.any() ? 1 : 0;
             control = index == 0;
-            serves = !control && ctx.block() < server_blocks;
-            flushes = flushers && server_blocks > 0 && !control && !serves && ctx.warp() == ctx.n_warps() - 1;
+            serves = !control && (ctx.block() < servers.blocks || behind_control < servers.warps_a_block);
+            flushes = flushing != 0 && !control && !serves && ctx.warp() == ctx.n_warps() - 1;
             works = !control && !serves && !flushes;
-            server_index = index - 1;
-            const bool with_control = ctx.block() == 0;
-            team_number = ctx.block() - server_blocks;
-            team_index = ctx.warp() - (with_control ? 1 : 0);
-            team_warps = ctx.n_warps() - (with_control ? 1 : 0) - (flushers && server_blocks > 0 ? 1 : 0);
-            worker_index = number_across_blocks(ctx, server_blocks, team_index, ctx.n_warps());
+            server_index = servers.blocks > 0 ? index - 1 : ctx.block() * servers.warps_a_block + behind_control;
+            team_number = ctx.block() - servers.blocks;
+            team_index = behind_control - servers.warps_a_block;
+            team_warps = ctx.n_warps() - controls - servers.warps_a_block - flushing;
+            worker_index = number_across_blocks(ctx, servers.blocks, team_index, team_warps + controls);
         }
     }
 
@@ -51,15 +65,15 @@ struct roles {
         return index * (ctx.n_blocks() - server_blocks) + ctx.block() - server_blocks - (first_lacks_it ? 1 : 0);
     }
 
-    static LANEWAY_FN int count_servers(int blocks, int warps, int server_blocks, bool one_lane) {
+    static LANEWAY_FN int count_servers(int blocks, int warps, server_layout servers, bool one_lane) {
         if (one_lane) return blocks * warps;
-        return server_blocks == 0 ? 0 : server_blocks * warps - 1;
+        return servers.blocks > 0 ? servers.blocks * warps - 1 : servers.warps_a_block * blocks;
     }
-    static LANEWAY_FN int count_workers(int blocks, int warps, int server_blocks, bool one_lane,
+    static LANEWAY_FN int count_workers(int blocks, int warps, server_layout servers, bool one_lane,
                                         bool flushers = false) {
         if (one_lane) return blocks * warps;
-        const int others = flushers && server_blocks > 0 ? blocks - server_blocks : 0;
-        return blocks * warps - 1 - count_servers(blocks, warps, server_blocks, false) - others;
+        const int others = flushers && servers.any() ? blocks - servers.blocks : 0;
+        return blocks * warps - 1 - count_servers(blocks, warps, servers, false) - others;
     }
 };
 

@@ -79,14 +79,14 @@ struct program {
     std::uint64_t first_rank = 0;  ///< of this PE's working lanes
     std::uint64_t ranks = 1;
     std::uint64_t worker_warps = 1;
-    int server_blocks = 0;
+    server_layout servers;
     bool bodies_have_run = false;  ///< a session's program that comes back
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         constexpr bool one_lane = Ctx::warp_lanes == 1;
         const links_ref& links = endpoint.links;
-        const roles mine(ctx, server_blocks, has_flushers);
+        const roles mine(ctx, servers, has_flushers);
         const std::uint64_t bodies = links.before.completed + (has_body ? worker_warps : 0);
         const auto counters = counters_of<Ctx, list>(links, bodies, views);
         termination_detector control(ctx, termination, detected(counters));
@@ -162,7 +162,7 @@ struct program {
             const auto assist_all = [&] { (if_assisting(agents, [&](auto& agent) { agent.assist(ctx); }), ...); };
             if constexpr (one_lane) assist = assist_call::of(assist_all);
             // Where no warp flushes, as on a lone GPU, somebody must look after what lanes of a body wait for.
-            const bool control_assists = has_body && !one_lane && server_blocks == 0;
+            const bool control_assists = has_body && !one_lane && !servers.any();
             unsigned controls = 0;
             bool has_run = !has_body || bodies_have_run;
             progress_loop(

@@ -87,6 +87,24 @@ TEST(grid_test, TheProgramSaysHowMuchOfAGpuServesUnlessTheOptionDoes) {
     for (const double share : {-0.1, 1.0, 7.0, std::nan("")}) EXPECT_THROW(server_blocks(share), usage_error) << share;
 }
 
+TEST(grid_test, ServersInEveryBlockLeaveEachBlockAWarpThatWorks) {
+    options o;
+    o.servers_in_every_block = true;
+    o.checked_warps = 4;
+    const auto checked = grids<true>("checked:2", o)[0];
+    EXPECT_EQ(checked.server_blocks, 0);
+    EXPECT_EQ(checked.server_warps(), o.checked_blocks) << "half would leave block 0 none beside control and flusher";
+    EXPECT_EQ(checked.worker_warps(), o.checked_blocks * 2 - 1);
+    EXPECT_EQ(checked.worker_blocks(), static_cast<std::uint32_t>(o.checked_blocks));
+    EXPECT_EQ(grids<false>("checked:2", o)[0].server_warps(), 2 * o.checked_blocks);
+    EXPECT_EQ(grids<true>("checked:1", o)[0].server_warps(), 0);
+    EXPECT_EQ(grids<true>("cpu:2", o)[0].server_warps(), o.cpu_threads);
+    o.server_share = 0.001;
+    EXPECT_EQ(grids<false>("checked:2", o)[0].server_warps(), o.checked_blocks) << "one warp of each block at least";
+    o.checked_warps = 3;
+    EXPECT_THROW(grids<true>("checked:2", o), usage_error);
+}
+
 TEST(grid_test, ComponentsSayHowMuchOfAPeServesAlsoWhereItIsAlone) {
     const auto servers = [](double share, std::size_t pes, double option = 0) {
         pe_outline gpu{device_kind::cuda, "cuda:0", [](const launch_shape&) { return 100; }};

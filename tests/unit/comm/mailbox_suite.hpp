@@ -197,6 +197,15 @@ TEST_P(mailbox_test, RunsFollowEachOtherOnOneRuntime) {
     for (std::uint64_t messages = 0; messages < 6; ++messages) all_served_once(rt, {messages, false, true}, lanes);
 }
 
+TEST_P(mailbox_test, ServersMayLieInEveryBlock) {
+    every_fourth_round(GetParam(), [&](options o) {
+        o.servers_in_every_block = true;
+        o.checked_warps = 4 + static_cast<int>(o.seed % 2);
+        runtime rt(o);
+        all_served_once(rt, {messages_on(GetParam()), false, true}, lanes_of(rt));
+    });
+}
+
 /// Adds to one word for each lane of the job.
 struct count_by_lane {
     symmetric_ref<std::uint64_t> counts;
