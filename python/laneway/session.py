@@ -155,7 +155,7 @@ class Session:
         *,
         sources: Iterable[Any] | None = None,
         weight: str | None = "weight",
-        method: str = "asynchronous",
+        method: str = "auto",
         delta: int | None = None,
         partition: Partition = None,
     ) -> Result:

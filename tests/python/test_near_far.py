@@ -130,7 +130,9 @@ def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> Non
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads((tmp_path / "work" / "r.json").read_text())
     assert report["result"]["reached"] == report["work"]["min_items"] == 4
-    assert set(report["work"]) == {"items", "min_items", "delta", "useful", "sent", "suppressed", "waves"}
+    assert set(report["work"]) == {
+        *("method", "items", "min_items", "delta", "useful", "sent", "suppressed", "waves"),
+    }
     assert report["work"]["waves"] > 1
     assert report["work"]["items"] >= report["work"]["useful"] >= 4
     assert "yes" in done.stdout.split("verified")[1].splitlines()[0]

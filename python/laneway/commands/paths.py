@@ -34,9 +34,9 @@ METHOD = typer.Option(
 NO_PRIORITIES = typer.Option(False, "--no-priorities", help="By near-far: items as they come, not near ones first.")
 NO_FUSED = typer.Option(False, "--no-fused", help="By near-far: a run for each wave of items, not one for all.")
 BFS_METHOD = typer.Option(
-    "asynchronous",
+    "auto",
     help="asynchronous: all devices at their own pace, for graphs of many levels. levels: one after the other, from "
-    "either side, for graphs of few.",
+    "either side, for graphs of few. auto: the one that suits the graph.",
 )
 
 
@@ -157,7 +157,7 @@ def _rows(result: Result, graph: laneway.Graph, unit: str) -> list[Row]:
     rows = [("reached", f"{result.reached:,}, farthest {int(result.distance.max()):,}")]
     if unit not in ("arc", "weight"):
         rows.append(("distance unit", f"1/{graph.weight_scale} of the file's unit of weight"))
-    rows += [("checksum", str(result.checksum)), _work_row(result)]
+    rows += [("checksum", str(result.checksum)), ("method", result.method), _work_row(result)]
     if result.useful is not None:
         sent = f"{result.sent:,} sent, {result.suppressed:,} not, as nothing would be gained by them"
         rows += [("of use", f"{result.useful:,} of these"), ("between devices", sent), ("runs", f"{result.waves:,}")]
@@ -172,8 +172,13 @@ def _effort(result: Result) -> str:
 
 def _work(result: Result) -> dict[str, Any]:
     if result.levels is not None:
-        return {"levels": result.levels, "pulled": result.pulled}
-    work: dict[str, Any] = {"items": result.items, "min_items": result.min_items, "delta": result.delta}
+        return {"method": result.method, "levels": result.levels, "pulled": result.pulled}
+    work: dict[str, Any] = {
+        "method": result.method,
+        "items": result.items,
+        "min_items": result.min_items,
+        "delta": result.delta,
+    }
     if result.useful is not None:
         work |= {"useful": result.useful, "sent": result.sent, "suppressed": result.suppressed, "waves": result.waves}
     return work

@@ -55,6 +55,8 @@ class Result(VertexAnswer):
     report: Report
     trees: Trees = field(repr=False, compare=False)
     """Where paths come from."""
+    method: str = field(default="asynchronous", compare=False)
+    """How the devices went about it. Of `bfs` with method "auto" the one that was taken."""
     levels: int | None = field(default=None, compare=False)
     """Of `bfs` by levels: how many were looked for, with the last, which may have found nothing."""
     pulled: int | None = field(default=None, compare=False)
@@ -171,7 +173,7 @@ def bfs(
     sources: Iterable[Any] | None = None,
     devices: str = "",
     weight: str | None = "weight",
-    method: str = "asynchronous",
+    method: str = "auto",
     delta: int | None = None,
     partition: Partition = None,
     seed: int = 1,
@@ -183,8 +185,9 @@ def bfs(
 
     With `method` "asynchronous" all devices go on at their own pace, as with `sssp`: for graphs of many levels, such as
     roads. With "levels" they go level by level, from reached vertices to others, or the other way where that looks at
-    fewer arcs (Beamer, Asanovic and Patterson, SC 2012): for graphs of few, such as social networks. `delta` is for the
-    former.
+    fewer arcs (Beamer, Asanovic and Patterson, SC 2012): for graphs of few, such as social networks. "auto" takes the
+    one that suits the numbers of arcs of the graph's vertices and the number of devices, and `method` of the result
+    says which. `delta` is for the former, which "auto" takes where it is given.
 
     Weights do not count and may be any, also negative; `weights_ignored` of the result says whether there are some. Of
     a NetworkX graph `weight` names the attribute that holds them; None says that there are none. All else is as with
@@ -208,7 +211,7 @@ def find_distances(
     """`sssp` on devices that are there."""
     _require_switches(method, priorities=priorities, fused=fused)
     if method == "asynchronous":
-        return find_paths(workspace, given, "weight", source, sources, False, delta, partition)
+        return find_paths(workspace, given, source, sources, delta, partition)
     if method != "near-far":
         raise UsageError(f"method must be asynchronous or near-far, not {method!r}")
     graph = as_graph(given, "weight")
@@ -230,6 +233,7 @@ def find_distances(
         raw.partition_seconds,
         raw.report,
         Trees(graph, distance, places, False),
+        "near-far",
         useful=raw.useful,
         sent=raw.sent,
         suppressed=raw.suppressed,
@@ -255,64 +259,64 @@ def find_levels(
     partition: Partition,
 ) -> Result:
     """`bfs` on devices that are there."""
-    if method == "asynchronous":
-        return find_paths(workspace, given, weight, source, sources, True, delta, partition)
-    if method != "levels":
-        raise UsageError(f"method must be asynchronous or levels, not {method!r}")
+    if method not in ("auto", "levels", "asynchronous"):
+        raise UsageError(f"method must be auto, levels or asynchronous, not {method!r}")
     if delta is not None:
-        raise UsageError("delta is for method asynchronous: levels have no priority steps")
+        require_whole("delta", delta, 1)
+        if method == "levels":
+            raise UsageError("delta is for method asynchronous: levels have no priority steps")
     graph, weights_ignored = as_arcs(given, weight)
     places = start_places(graph, source, sources)
     parts = workspace.parts(graph, partition)
-    raw = _core.bfs_by_levels(workspace.resident(graph, given), places, parts)
+    raw = _core.bfs(workspace.resident(graph, given), places, method, delta, parts)
     distance = read_only(raw.take_distance())
+    by_levels = raw.method == "levels"
     return Result(
         VertexArray(distance, graph.numbering),
         [graph.id_of(place) for place in places],
         1,
         weights_ignored,
         False,
-        1,
-        raw.reached,
+        raw.delta,
+        raw.items,
         raw.reached,
         raw.partition_seconds,
         raw.report,
         Trees(graph, distance, places, True),
-        raw.levels,
-        raw.pulled,
+        raw.method,
+        raw.levels if by_levels else None,
+        raw.pulled if by_levels else None,
     )
 
 
 def find_paths(
     workspace: Workspace,
     given: GraphLike,
-    weight: str | None,
     source: Any,
     sources: Iterable[Any] | None,
-    unit_weights: bool,
     delta: int | None,
     partition: Partition,
 ) -> Result:
-    """`bfs` where weights are one each, else `sssp`, on devices that are there."""
-    graph, weights_ignored = as_arcs(given, weight) if unit_weights else (as_graph(given, weight), False)
+    """`sssp` by method "asynchronous"."""
+    graph = as_graph(given, "weight")
     places = start_places(graph, source, sources)
     if delta is not None:
         require_whole("delta", delta, 1)
     parts = workspace.parts(graph, partition)
-    raw = _core.shortest_paths(workspace.resident(graph, given), places, unit_weights, delta, parts)
+    raw = _core.shortest_paths(workspace.resident(graph, given), places, delta, parts)
     distance = read_only(raw.take_distance())
     return Result(
         VertexArray(distance, graph.numbering),
         [graph.id_of(place) for place in places],
-        1 if unit_weights else graph.weight_scale,
-        weights_ignored,
-        not unit_weights and graph.weights_rounded,
+        graph.weight_scale,
+        False,
+        graph.weights_rounded,
         raw.delta,
         raw.items,
         raw.min_items,
         raw.partition_seconds,
         raw.report,
-        Trees(graph, distance, places, unit_weights),
+        Trees(graph, distance, places, False),
     )
 
 
