@@ -62,6 +62,11 @@ std::shared_ptr<stream_backend> open_stream(const stream_place& place);
 /// What streams of a GPU take from, for as long as the owner lives: with it, opening one allocates nothing and so waits
 /// for no kernel.
 std::shared_ptr<void> keep_stream_pool(const std::shared_ptr<device>& gpu);
+/// A place in a stream that is not the library's, behind all that it has been given so far. A GPU's, by its
+/// cudaStream_t.
+std::shared_ptr<void> mark_stream(int index, void* stream);
+/// What `stream`, as device_stream::call gives it, is given from now on is done behind the mark.
+void wait_for_mark(void* stream, const std::shared_ptr<void>& mark);
 
 /// What the driver says of copies and accesses of one GPU to the memory of another.
 struct peer_finding {
