@@ -20,7 +20,9 @@ struct bfs_options {
     std::vector<std::uint32_t> parts;  ///< PE of each vertex; empty: contiguous ranges with equal arcs
     bool pull = true;                  ///< whether levels with many arcs are found from the vertices not yet reached
     bfs_method method = bfs_method::automatic;
-    std::optional<std::uint64_t> delta;  ///< of the asynchronous method alone: see shortest_paths_options
+    std::optional<std::uint64_t> delta = {};  ///< of the asynchronous method alone: see shortest_paths_options
+    bool priorities = true;                   ///< the same
+    bool fused = true;                        ///< the same
 };
 
 struct bfs_result {
@@ -31,6 +33,7 @@ struct bfs_result {
     std::uint64_t pulled = 0;  ///< of these, found from the vertices not yet reached
     std::uint64_t items = 0;   ///< vertices whose arcs were looked at; by levels, those reached
     std::uint64_t delta = 1;   ///< width of a priority step
+    std::uint64_t waves = 1;   ///< runs that the host has started
     double partition_seconds = 0;  ///< dividing the graph and copying it to the devices; 0 where it was there
     run_report report;
 };
@@ -46,8 +49,8 @@ bfs_result bfs_by_levels(const graph::graph& graph, std::span<const std::uint64_
 /// On what earlier runs have put on the devices of the graph's workspace; `options.job` is the workspace's.
 bfs_result bfs_by_levels(resident_graph& graph, std::span<const std::uint64_t> sources, const bfs_options& options);
 
-/// The same by `options.method`, by default the one that suits the graph; `automatic` with a delta is asynchronous.
-/// Throws usage_error also for a delta with levels.
+/// The same by `options.method`, by default the one that suits the graph; `automatic` is asynchronous where the
+/// options say something of that alone. Throws usage_error also where they do with levels.
 bfs_result bfs(const graph::graph& graph, std::span<const std::uint64_t> sources, const bfs_options& options);
 bfs_result bfs(resident_graph& graph, std::span<const std::uint64_t> sources, const bfs_options& options);
 

@@ -22,6 +22,8 @@ bfs_result without_levels(resident_graph& graph, std::span<const std::uint64_t> 
     o.job = options.job;
     o.unit_weights = true;
     o.delta = options.delta;
+    o.priorities = options.priorities;
+    o.fused = options.fused;
     o.parts = options.parts;
     shortest_paths_result found = shortest_paths(graph, sources, o);
     bfs_result result;
@@ -29,6 +31,7 @@ bfs_result without_levels(resident_graph& graph, std::span<const std::uint64_t> 
     result.reached = found.min_items;
     result.items = found.items;
     result.delta = found.delta;
+    result.waves = found.waves;
     result.method = bfs_method::asynchronous;
     result.partition_seconds = found.partition_seconds;
     result.report = std::move(found.report);
@@ -47,11 +50,14 @@ bfs_method suitable_method(const degrees& of, int n_pes) {
 
 bfs_result bfs(resident_graph& graph, std::span<const std::uint64_t> sources, const bfs_options& options) {
     bfs_method method = options.method;
+    const bool needs_asynchronous = options.delta || !options.priorities || !options.fused;
     if (method == bfs_method::automatic) {
-        method = options.delta ? bfs_method::asynchronous : suitable_method(graph.degrees(), graph.n_pes());
+        method = needs_asynchronous ? bfs_method::asynchronous : suitable_method(graph.degrees(), graph.n_pes());
     }
     if (method == bfs_method::asynchronous) return without_levels(graph, sources, options);
-    if (options.delta) throw usage_error("delta is for method asynchronous: levels have no priority steps");
+    if (needs_asynchronous) {
+        throw usage_error("delta, priorities and fused are for method asynchronous: levels have no priority steps");
+    }
     return bfs_by_levels(graph, sources, options);
 }
 

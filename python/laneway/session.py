@@ -157,10 +157,12 @@ class Session:
         weight: str | None = "weight",
         method: str = "auto",
         delta: int | None = None,
+        priorities: bool = True,
+        fused: bool = True,
         partition: Partition = None,
     ) -> Result:
         """As `laneway.bfs`."""
-        return find_levels(self._workspace, graph, weight, source, sources, method, delta, partition)
+        return find_levels(self._workspace, graph, weight, source, sources, method, delta, partition, priorities, fused)
 
     def pagerank(
         self,

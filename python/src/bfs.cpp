@@ -37,6 +37,7 @@ void register_bfs(nb::module_& module) {
         .def_ro("reached", &bfs_result::reached)
         .def_ro("items", &bfs_result::items)
         .def_ro("delta", &bfs_result::delta)
+        .def_ro("waves", &bfs_result::waves)
         .def_ro("levels", &bfs_result::levels)
         .def_ro("pulled", &bfs_result::pulled)
         .def_ro("partition_seconds", &bfs_result::partition_seconds)
@@ -44,15 +45,17 @@ void register_bfs(nb::module_& module) {
     module.def(
         "bfs",
         [](const resident& graph, const std::vector<std::uint64_t>& sources, const std::string& method,
-           std::optional<std::uint64_t> delta, const std::optional<parts_array>& parts) {
+           std::optional<std::uint64_t> delta, const std::optional<parts_array>& parts, bool priorities, bool fused) {
             apps::bfs_options options;
             options.method = method_named(method);
             options.delta = delta;
+            options.priorities = priorities;
+            options.fused = fused;
             options.parts = parts_of(parts);
             const interruptible guard;
             return graph.call([&](auto& on_devices) { return apps::bfs(on_devices, sources, options); });
         },
-        "graph"_a, "sources"_a, "method"_a, "delta"_a.none(), "parts"_a.none());
+        "graph"_a, "sources"_a, "method"_a, "delta"_a.none(), "parts"_a.none(), "priorities"_a, "fused"_a);
 }
 
 }  // namespace laneway::python

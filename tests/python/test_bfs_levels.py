@@ -53,7 +53,10 @@ def test_the_method_that_suits_the_graph(laneway: Run, small: Path, tmp_path: Pa
             assert result.method == method and (result.levels is not None) == (method == "levels")
             other = "levels" if method == "asynchronous" else "asynchronous"
             assert result == session.bfs(graph, 1, method=other), "the same distances"
-        assert session.bfs(crowd, 1, delta=2).method == "asynchronous", "levels have no delta"
+        for switch in ({"delta": 2}, {"priorities": False}, {"fused": False}):
+            result = session.bfs(crowd, 1, **switch)  # type: ignore[arg-type]
+            assert result.method == "asynchronous", "levels have no such thing"
+            assert result == session.bfs(crowd, 1) and (result.waves == 1) == ("fused" not in switch)
     assert laneway("bfs", small, "--source", 1, "--devices", "cpu:1", "--json", "r.json").returncode == 0
     work = json.loads((tmp_path / "work" / "r.json").read_text())["work"]
     assert work["method"] == "asynchronous" and work["items"] >= work["min_items"] == 4
@@ -77,6 +80,8 @@ def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> Non
     [
         (["--method", "level"], "method must be auto, levels or asynchronous, not 'level'"),
         (["--method", "levels", "--delta", "3"], "delta is for method asynchronous"),
+        (["--method", "levels", "--no-priorities"], "priorities is for method asynchronous"),
+        (["--method", "levels", "--no-fused"], "fused is for method asynchronous"),
         (["--method", "levels", "--partition", "halves"], "--partition must be metis, not halves"),
     ],
 )

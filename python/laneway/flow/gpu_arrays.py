@@ -48,4 +48,4 @@ def stream_number(stream: Any) -> int:
             number = getattr(stream, name, number)
     if isinstance(number, bool) or not isinstance(number, int) or number < 0:
         raise UsageError(f"stream must be a stream of CUDA or its number, not {stream!r}")
-    return number
+    return int(number)

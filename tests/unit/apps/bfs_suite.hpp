@@ -157,6 +157,9 @@ TEST_P(bfs_graphs_test, ChoosesTheMethod) {
     EXPECT_THROW((void)apps::bfs(crowd, std::vector<std::uint64_t>{1}, o), usage_error);
     o.method = apps::bfs_method::automatic;
     EXPECT_EQ(takes(crowd, o), apps::bfs_method::asynchronous);
+    o.delta.reset();
+    o.fused = false;
+    EXPECT_EQ(takes(crowd, o), apps::bfs_method::asynchronous);
 }
 
 TEST(BfsMethod, SuitsTheGraph) {
