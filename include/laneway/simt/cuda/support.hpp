@@ -75,6 +75,8 @@ struct peer_finding {
     int rank = 0;                 ///< the driver's rating of the path, 0 the best
 };
 peer_finding find_peer(int from, int to);
+/// What NVML says of NVLink from one GPU to another, or by way of a switch; empty where it cannot say.
+std::optional<bool> joined_by_nvlink(int one, int other);
 /// Whether lanes of a GPU can use an address: memory of its own, of peers, of the host where it is pinned or managed.
 bool lanes_reach(int index, const void* memory);
 /// "0000:1b:00.0".
