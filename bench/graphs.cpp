@@ -1,16 +1,17 @@
 // The graph programs over growing lists of devices, on one graph: time of a run with the graph on the devices, speed-up
 // over the first list, messages, and memory: the most that a device has held at once, graph and buffers included, and
-// the most that the process has held on the host so far. All lists must give the same answer; ranks that are pushed,
-// the same to twice what their tolerance allows.
+// the most that the process has held on the host during these runs, the input included. All lists must give the same
+// answer; ranks that are pushed, the same to twice what their tolerance allows.
 //
 //   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --scale 21 --arcs 180000000
 //   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --graph uniform --scale 24 --arcs 268435456
-//   bench_graphs --devices "cuda:0;cuda:0-3" --file ../shared/data/graphs/USA-road-d.NY.gr.gz --programs "bfs;cc;sssp"
-#include <sys/resource.h>
-
+//   bench_graphs --devices "cuda:0;cuda:0-1" --partition k21   # of n devices as METIS says, in k21.part.n:
+//   metis_parts.py bench_graphs --devices "cuda:0;cuda:0-3" --file ../shared/data/graphs/USA-road-d.NY.gr.gz --programs
+//   "bfs;cc;sssp"
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <map>
 
@@ -48,7 +49,10 @@ struct outcome {
 /// Of an average rank: what may be left with each vertex. Groute's choice.
 constexpr double rank_tolerance = 0.01;
 
-using program = std::function<outcome(apps::resident_graph&, const options&, std::uint64_t source)>;
+/// PE of each vertex; empty: contiguous ranges with equal arcs.
+using partition = std::vector<std::uint32_t>;
+
+using program = std::function<outcome(apps::resident_graph&, const options&, const partition&, std::uint64_t source)>;
 
 template <class Values>
 outcome outcome_of(const Values& values, const run_report& report) {
@@ -59,17 +63,20 @@ outcome outcome_of(const Values& values, const run_report& report) {
     return result;
 }
 
-outcome paths(apps::resident_graph& graph, const options& job, std::uint64_t source, bool unit_weights) {
+outcome paths(apps::resident_graph& graph, const options& job, const partition& parts, std::uint64_t source,
+              bool unit_weights) {
     apps::shortest_paths_options o;
     o.job = job;
+    o.parts = parts;
     o.unit_weights = unit_weights;
     const auto r = apps::shortest_paths(graph, std::span(&source, 1), o);
     return outcome_of(r.distance, r.report);
 }
 
-outcome ranks(apps::resident_graph& graph, const options& job, apps::pagerank_method method) {
+outcome ranks(apps::resident_graph& graph, const options& job, const partition& parts, apps::pagerank_method method) {
     apps::pagerank_options o;
     o.job = job;
+    o.parts = parts;
     o.weighted = false;
     o.tol = rank_tolerance / static_cast<double>(graph.host().vertices());
     o.method = method;
@@ -81,43 +88,46 @@ outcome ranks(apps::resident_graph& graph, const options& job, apps::pagerank_me
 }
 
 const std::map<std::string, program> programs{
-    {"sssp", [](auto& graph, const auto& job, auto source) { return paths(graph, job, source, false); }},
-    {"bfs", [](auto& graph, const auto& job, auto source) { return paths(graph, job, source, true); }},
+    {"sssp", [](auto& graph, const auto& job, const auto& parts,
+                auto source) { return paths(graph, job, parts, source, false); }},
+    {"bfs", [](auto& graph, const auto& job, const auto& parts,
+               auto source) { return paths(graph, job, parts, source, true); }},
     {"bfs-levels",
-     [](auto& graph, const auto& job, auto source) {
-         const auto r = apps::bfs_by_levels(graph, std::span(&source, 1), {job, {}, true});
+     [](auto& graph, const auto& job, const auto& parts, auto source) {
+         const auto r = apps::bfs_by_levels(graph, std::span(&source, 1), {job, parts, true});
          return outcome_of(r.distance, r.report);
      }},
     {"bfs-push",
-     [](auto& graph, const auto& job, auto source) {
-         const auto r = apps::bfs_by_levels(graph, std::span(&source, 1), {job, {}, false});
+     [](auto& graph, const auto& job, const auto& parts, auto source) {
+         const auto r = apps::bfs_by_levels(graph, std::span(&source, 1), {job, parts, false});
          return outcome_of(r.distance, r.report);
      }},
     {"cc",
-     [](auto& graph, const auto& job, auto) {
-         const auto r = apps::connected_components(graph, {job, {}});
+     [](auto& graph, const auto& job, const auto& parts, auto) {
+         const auto r = apps::connected_components(graph, {job, parts});
          return outcome_of(r.component, r.report);
      }},
     {"cc-router",
-     [](auto& graph, const auto& job, auto) {
+     [](auto& graph, const auto& job, const auto&, auto) {
          const auto r = apps::components_by_router(graph.host(), {job});
          return outcome_of(r.component, r.report);
      }},
-    {"pagerank", [](auto& graph, const auto& job, auto) { return ranks(graph, job, apps::pagerank_method::pull); }},
-    {"pagerank-push",
-     [](auto& graph, const auto& job, auto) { return ranks(graph, job, apps::pagerank_method::push); }},
+    {"pagerank", [](auto& graph, const auto& job, const auto& parts,
+                    auto) { return ranks(graph, job, parts, apps::pagerank_method::pull); }},
+    {"pagerank-push", [](auto& graph, const auto& job, const auto& parts,
+                         auto) { return ranks(graph, job, parts, apps::pagerank_method::push); }},
     {"triangles",
-     [](auto& graph, const auto&, auto) {
+     [](auto& graph, const auto&, const auto&, auto) {
          const auto r = apps::triangles(graph);
          return outcome_of(r.triangles, r.report);
      }},
     {"lcc",
-     [](auto& graph, const auto&, auto) {
+     [](auto& graph, const auto&, const auto&, auto) {
          const auto r = apps::local_clustering(graph);
          return outcome_of(r.coefficient, r.report);
      }},
-    {"cdlp", [](auto& graph, const auto& job, auto) {
-         const auto r = apps::label_propagation(graph, {job, 10, {}});
+    {"cdlp", [](auto& graph, const auto& job, const auto& parts, auto) {
+         const auto r = apps::label_propagation(graph, {job, 10, parts});
          return outcome_of(r.label, r.report);
      }}};
 
@@ -126,11 +136,29 @@ std::uint64_t device_peak_bytes(const run_report& report) {
     if (report.device_bytes.empty()) throw device_fault("the run does not tell what its devices held");
     return *std::max_element(report.device_bytes.begin(), report.device_bytes.end());
 }
-/// The most that this process has held.
+/// Starts anew what host_peak_bytes counts, where the system can.
+void forget_host_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+/// The most that this process has held since then, or since it began.
 std::uint64_t host_peak_bytes() {
-    rusage used{};
-    getrusage(RUSAGE_SELF, &used);
-    return static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
+    std::ifstream lines("/proc/self/status");
+    std::string word;
+    while (lines >> word) {
+        std::uint64_t kibibytes = 0;
+        if (word == "VmHWM:" && lines >> kibibytes) return kibibytes * 1024;
+    }
+    throw device_fault("the system does not tell what the process has held");
+}
+
+/// Of `prefix.part.n`, a line for each vertex; none for one device, and where there is no prefix.
+partition partition_of(const std::string& prefix, int n_pes, std::uint64_t vertices) {
+    if (prefix == "even" || n_pes == 1) return {};
+    const std::string name = prefix + ".part." + std::to_string(n_pes);
+    std::ifstream file(name);
+    partition parts;
+    for (std::uint32_t part = 0; file >> part;) parts.push_back(part);
+    if (parts.size() == vertices) return parts;
+    throw usage_error("partition: " + name + " has " + std::to_string(parts.size()) + " parts for " +
+                      std::to_string(vertices) + " vertices");
 }
 
 graph::graph input_of(const bench::arguments& args) {
@@ -155,10 +183,12 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
         job.server_share = args.real("server-share");
         apps::workspace workspace(job, ~std::uint64_t{0});
         apps::resident_graph resident(workspace, graph);
+        const partition parts = partition_of(args.text("partition"), resident.n_pes(), graph.vertices());
+        forget_host_peak();
         std::vector<double> seconds;
         outcome last;
         for (std::uint64_t i = 0; i < args.number("runs", 1, 1u << 20) + 1; ++i) {
-            last = known->second(resident, job, args.number("source"));
+            last = known->second(resident, job, parts, args.number("source"));
             if (i > 0) seconds.push_back(last.report.run_seconds);  // the first one puts the graph there
         }
         if (first_time > 0 && !last.agrees_with(before)) throw device_fault(name + ": another answer on " + devices);
@@ -174,16 +204,17 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
             name.c_str(), devices.c_str(), time.median * 1e3, speed_up, per_second,
             static_cast<double>(last.report.posted), device_peak / (1 << 20), host_peak / (1 << 20));
         std::fflush(stdout);
-        json.write({{"bench", "graphs"}, {"program", name}, {"devices", devices}},
-                   {{"vertices", static_cast<double>(graph.vertices())},
-                    {"arcs", static_cast<double>(graph.arc_count())},
-                    {"median_s", time.median},
-                    {"min_s", time.least},
-                    {"max_s", time.most},
-                    {"speed_up", speed_up},
-                    {"posted", static_cast<double>(last.report.posted)},
-                    {"device_peak_bytes", device_peak},
-                    {"host_peak_bytes", host_peak}});
+        json.write(
+            {{"bench", "graphs"}, {"program", name}, {"devices", devices}, {"partition", args.text("partition")}},
+            {{"vertices", static_cast<double>(graph.vertices())},
+             {"arcs", static_cast<double>(graph.arc_count())},
+             {"median_s", time.median},
+             {"min_s", time.least},
+             {"max_s", time.most},
+             {"speed_up", speed_up},
+             {"posted", static_cast<double>(last.report.posted)},
+             {"device_peak_bytes", device_peak},
+             {"host_peak_bytes", host_peak}});
     }
 }
 
@@ -199,6 +230,7 @@ int main(int argc, char** argv) {
              {"graph", "kronecker"},
              {"scale", "12"},
              {"arcs", "65536"},
+             {"partition", "even"},
              {"source", "0"},
              {"runs", "3"},
              {"server-share", "0"},

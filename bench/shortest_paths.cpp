@@ -2,7 +2,8 @@
 //
 //   bench_shortest_paths --graph FILE | kronecker:SCALE:ARCS | grid:WIDTH:HEIGHT:ARCS
 //                        --devices "cuda:0;cuda:0-3" --kinds "sssp;bfs" --runs 5 --json FILE
-//   --deltas, --low-waters: lists to try; 0 and -1 take the default.
+//   --deltas, --low-waters: lists to try; 0 and -1 take the default. --priorities 0, --fused 0: without the one or the
+//   other.
 #include <chrono>
 #include <exception>
 
@@ -62,6 +63,8 @@ void measure(const graph::graph& g, const bench::arguments& args, const bench_ca
     options.job.server_share = args.real("server-share");
     options.job.gpu_blocks = static_cast<int>(args.number("gpu-blocks"));
     options.unit_weights = one.kind == "bfs";
+    options.priorities = args.number("priorities", 0, 1) != 0;
+    options.fused = args.number("fused", 0, 1) != 0;
     if (one.delta != "0") options.delta = std::stoull(one.delta);
     if (one.low_water != "-1") options.low_water = std::stoull(one.low_water);
     apps::shortest_paths_solver solver(g, options);
@@ -92,6 +95,8 @@ void measure(const graph::graph& g, const bench::arguments& args, const bench_ca
                 {"work", work},
                 {"call_median_s", bench::spread_of(call_seconds).median},
                 {"delta", static_cast<double>(result.delta)},
+                {"priorities", options.priorities ? 1.0 : 0.0},
+                {"waves", static_cast<double>(result.waves)},
                 {"runs", static_cast<double>(seconds.size())},
                 {"carried", static_cast<double>(result.report.carried)},
                 {"chunks", static_cast<double>(result.report.chunks())}});
@@ -132,6 +137,8 @@ int main(int argc, char** argv) {
                               {"runs", "5"},
                               {"deltas", "0"},
                               {"low-waters", "-1"},
+                              {"priorities", "1"},
+                              {"fused", "1"},
                               {"source", "0"},
                               {"timeout", "20"},
                               {"server-share", "0"},

@@ -26,15 +26,13 @@ void require_sources(source_list sources, std::uint64_t vertices) {
     }
 }
 
-/// Arcs of a row are dealt out by numbers of 32 bits.
 template <class Vertex>
 void require_short_rows(const graph::basic_csr<Vertex>& graph) {
-    constexpr std::uint64_t most = 0xffffffff - 128;
     for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
         const std::uint64_t arcs = graph.offsets[v + 1] - graph.offsets[v];
-        if (arcs > most) {
-            throw usage_error("levels take at most " + std::to_string(most) + " arcs from a vertex, and vertex " +
-                              std::to_string(v) + " has " + std::to_string(arcs));
+        if (arcs > most_level_arcs) {
+            throw usage_error("levels take at most " + std::to_string(most_level_arcs) +
+                              " arcs from a vertex, and vertex " + std::to_string(v) + " has " + std::to_string(arcs));
         }
     }
 }
@@ -82,6 +80,7 @@ public:
             result.distance.push_back(std::int64_t{level} - 1);
             result.reached += level > 0 ? 1 : 0;
         }
+        result.items = result.reached;
         return result;
     }
 

@@ -1,6 +1,7 @@
 #include "near_far.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <utility>
 
@@ -61,21 +62,44 @@ public:
     }
 
     near_far_result run(std::span<const std::uint64_t> sources, const near_far_options& options) override {
-        const item_worklist_options list_options = options_of(options);
+        const std::vector<std::uint64_t> places = places_of(sources, *division_);
+        item_worklist_options sizes = options_of(options);
+        for (std::uint64_t restarts = 0;; ++restarts) {
+            try {
+                near_far_result result = search(places, sizes);
+                result.restarts = restarts;
+                return result;
+            } catch (const full_worklist&) {
+                const std::uint64_t larger = larger_reserve(sizes.reserve_items, options.reserve_bytes);
+                if (larger <= sizes.reserve_items) throw;
+                sizes.reserve_items = larger;
+            }
+        }
+    }
+
+private:
+    near_far_result search(const std::vector<std::uint64_t>& places, const item_worklist_options& sizes) {
         std::vector<near_far_application<Vertex>> applications;
         for (auto& part : parts_) applications.push_back(part.application());
-        item_worklist<near_far_application<Vertex>> list(runtime_.machine(), applications, list_options);
-        start(places_of(sources, *division_), list);
+        item_worklist<near_far_application<Vertex>> list(runtime_.machine(), applications, sizes);
+        start(places, list);
         near_far_result result;
         result.report = run_items(runtime_, list);
         result.work = list.work();
-        result.delta = list_options.policy.step;
+        result.reserve_items = sizes.reserve_items;
+        result.delta = sizes.policy.step;
         result.partition_seconds = std::exchange(partition_seconds_, 0);
         collect(result);
         return result;
     }
 
-private:
+    /// What a reserve of so many items grows to where `bytes` are for those of all PEs: a power of two, as rings are.
+    std::uint64_t larger_reserve(std::uint64_t items, std::uint64_t bytes) const {
+        using entry = typename receive_item<near_far_application<Vertex>>::entry;
+        const std::uint64_t room = bytes / (sizeof(entry) * parts_.size());
+        return std::min({4 * items, std::bit_floor(room), std::uint64_t{channel_queue_ref::max_width}});
+    }
+
     static void require_short_rows(const graph::csr_slice<Vertex>& rows) {
         for (std::uint64_t row = 0; row < rows.vertices(); ++row) {
             if (rows.offsets[row + 1] - rows.offsets[row] < 0xfffffffe) continue;

@@ -50,11 +50,14 @@ public:
         : runtime_(runtime), parts_(parts), list_(runtime.machine(), shares(parts), vertices, {}) {}
 
     /// Fills `distance`, indexed as the parts are. False where a distance did not fit the key.
-    bool run(std::span<const std::uint64_t> sources, const threshold_policy& policy, shortest_paths_result& result) {
+    bool run(std::span<const std::uint64_t> sources, const threshold_policy& policy, bool fused,
+             shortest_paths_result& result) {
         list_.set_policy(policy);
+        list_.set_fused(fused);
         for (auto& part : parts_) part.overflowed.fill_bytes(0);
         list_.start_with({sources.begin(), sources.end()});
-        result.report = runtime_.run(list_);
+        result.report = run_keys(runtime_, list_);
+        result.waves = list_.waves();
         result.items = result.report.items;
         result.key_bits = static_cast<int>(sizeof(Key) * 8);
         for (const auto& part : parts_) {

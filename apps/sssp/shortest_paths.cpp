@@ -55,15 +55,17 @@ public:
         result.partition_seconds = std::exchange(partition_seconds_, 0);
         bool fits = false;
         if constexpr (sizeof(Vertex) == 4) {
-            fits = !needs_wide_ &&
-                   (dense_ ? run_with(narrow_dense_, start, policy, result) : run_with(narrow_, start, policy, result));
+            fits = !needs_wide_ && (dense_ ? run_with(narrow_dense_, start, policy, options.fused, result)
+                                           : run_with(narrow_, start, policy, options.fused, result));
         }
         needs_wide_ = !fits;
         if (needs_wide_) {
             narrow_.reset();
             narrow_dense_.reset();
         }
-        if (!fits && !run_with(wide_, start, policy, result)) throw usage_error("distances do not fit 61 bits");
+        if (!fits && !run_with(wide_, start, policy, options.fused, result)) {
+            throw usage_error("distances do not fit 61 bits");
+        }
         result.distance = division_->by_vertex(std::move(result.distance));
         return result;
     }
@@ -94,16 +96,16 @@ private:
         threshold_policy policy;
         policy.step = options.delta.value_or(delta_);
         if (policy.step == 0) throw usage_error("delta: expected a number above 0");
-        policy.first = policy.step;
+        policy.first = options.priorities ? policy.step : ~std::uint64_t{0};
         policy.low_water = options.low_water.value_or(default_low_water());
         return policy;
     }
 
     template <class Search>
     bool run_with(std::unique_ptr<Search>& cached, std::span<const std::uint64_t> sources,
-                  const threshold_policy& policy, shortest_paths_result& result) {
+                  const threshold_policy& policy, bool fused, shortest_paths_result& result) {
         if (!cached) cached = std::make_unique<Search>(runtime_, parts_, vertices_);
-        return cached->run(sources, policy, result);
+        return cached->run(sources, policy, fused, result);
     }
 
     runtime& runtime_;

@@ -20,6 +20,8 @@ struct shortest_paths_options {
     bool unit_weights = false;               ///< true: breadth-first search, distances are levels
     std::optional<std::uint64_t> delta;      ///< width of a priority step; default chosen from the graph
     std::optional<std::uint64_t> low_water;  ///< the threshold rises when no more items than this are open below it
+    bool priorities = true;                  ///< near vertices before far ones, by a threshold that all PEs share
+    bool fused = true;                       ///< one run does all; else the host starts one for each wave
     std::vector<std::uint32_t> parts;  ///< PE of each vertex (METIS, say); empty: contiguous ranges with equal arcs
 };
 
@@ -29,6 +31,7 @@ struct shortest_paths_result {
     std::uint64_t items = 0;             ///< vertices taken from worklists and expanded, all PEs
     std::uint64_t min_items = 0;         ///< vertices reached: the least that any order must expand
     double partition_seconds = 0;        ///< splitting the graph and copying it to the devices; 0 where it was there
+    std::uint64_t waves = 1;             ///< runs that the host has started
     int key_bits = 32;                   ///< width of the keys that the distances fitted
     run_report report;
 };

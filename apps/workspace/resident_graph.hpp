@@ -1,8 +1,10 @@
 // A graph of which programs keep on the devices what they need.
 #pragma once
 
+#include <optional>
 #include <utility>
 
+#include "graph/degrees.hpp"
 #include "laneway/graph/csr.hpp"
 #include "workspace/workspace.hpp"
 
@@ -18,6 +20,13 @@ public:
     resident_graph& operator=(const resident_graph&) = delete;
 
     [[nodiscard]] const graph::graph& host() const { return graph_; }
+    /// Counted by the first call.
+    [[nodiscard]] const apps::degrees& degrees() {
+        if (!degrees_) degrees_ = degrees_of(graph_);
+        return *degrees_;
+    }
+    /// PEs that programs divide it over. Opens the devices.
+    [[nodiscard]] int n_pes() { return workspace_.n_pes(); }
     /// Whether something of it is on the devices.
     [[nodiscard]] bool kept() const { return workspace_.keeps(this); }
 
@@ -31,6 +40,7 @@ public:
 private:
     workspace& workspace_;
     const graph::graph& graph_;
+    std::optional<apps::degrees> degrees_;
 };
 
 }  // namespace laneway::apps

@@ -39,6 +39,8 @@ const std::shared_ptr<runtime>& workspace::devices() {
     return runtime_;
 }
 
+int workspace::n_pes() { return devices()->n_pes(); }
+
 std::shared_ptr<flow::context> workspace::take_dataflow() {
     if (dataflow_) return std::exchange(dataflow_, {});
     const timeline_part part(job_.timeline, "opening the devices");

@@ -48,6 +48,8 @@ public:
     /// The open devices. Throws usage_error for a list of devices that names none or wrong ones. Symmetric arrays have
     /// numbers of which a runtime gives so many: where they run short, all pieces go and the devices are opened anew.
     [[nodiscard]] const std::shared_ptr<runtime>& devices();
+    /// How many PEs these are. Opens them.
+    [[nodiscard]] int n_pes();
     /// Whether a run on the devices did not end, so that they take no other.
     [[nodiscard]] bool lost() const;
 

@@ -155,12 +155,14 @@ class Session:
         *,
         sources: Iterable[Any] | None = None,
         weight: str | None = "weight",
-        method: str = "asynchronous",
+        method: str = "auto",
         delta: int | None = None,
+        priorities: bool = True,
+        fused: bool = True,
         partition: Partition = None,
     ) -> Result:
         """As `laneway.bfs`."""
-        return find_levels(self._workspace, graph, weight, source, sources, method, delta, partition)
+        return find_levels(self._workspace, graph, weight, source, sources, method, delta, partition, priorities, fused)
 
     def pagerank(
         self,

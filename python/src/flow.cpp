@@ -90,20 +90,32 @@ public:
     [[nodiscard]] const flow_link& on() const { return *on_; }
     [[nodiscard]] const flow::pending_segment& packet() const { return packet_; }
 
-    void release() {
-        take();
+    /// Behind what a stream of another library has been given so far, where there is one.
+    void release(std::optional<std::uintptr_t> behind) {
+        require_held();
         const flow_call releasing(on_->of());
-        on_->link().release(packet_);
+        if (!behind) {
+            take();
+            return on_->link().release(packet_);
+        }
+        device_stream stream = on_->behind(releasing.context(), on_->destination(), *behind);
+        take();
+        on_->link().release(packet_, stream);
+    }
+    /// Where its bytes lie.
+    [[nodiscard]] std::uintptr_t address() const {
+        require_held();
+        return reinterpret_cast<std::uintptr_t>(packet_.as<std::uint8_t>());
     }
     /// From now on somebody else releases it.
     void take() {
-        if (released_) throw usage_error(on_->link().name() + ": the segment has been released");
+        require_held();
         released_ = true;
     }
     /// The same does not release it, after all.
     void give_back() { released_ = false; }
     [[nodiscard]] vector_array<std::uint8_t> bytes() const {
-        if (released_) throw usage_error(on_->link().name() + ": the segment has been released");
+        require_held();
         std::shared_ptr<std::vector<std::uint8_t>> memory;
         {
             const flow_call copying(on_->of());
@@ -120,7 +132,7 @@ public:
 
     /// Puts its bytes into an array of the host's, and returns when they are there.
     void unpack(const nb::object& array, std::uintptr_t address, const flow_layout& order) const {
-        if (released_) throw usage_error(on_->link().name() + ": the segment has been released");
+        require_held();
         const auto into = flow::target::of(reinterpret_cast<std::byte*>(address), *order.where);
         event done;
         {
@@ -133,6 +145,10 @@ public:
     }
 
 private:
+    void require_held() const {
+        if (released_) throw usage_error(on_->link().name() + ": the segment has been released");
+    }
+
     std::shared_ptr<flow_link> on_;
     flow::pending_segment packet_;
     bool released_ = false;
@@ -158,11 +174,14 @@ struct flow_receive {
     }
 };
 
-event send_now(const flow_link& on, const flow::segment& what) {
+/// Behind what a stream of another library has been given so far, where there is one.
+event send_now(const flow_link& on, const flow::segment& what, std::optional<std::uintptr_t> behind = {}) {
     policy_call policies;
     try {
         const flow_call sending(on.of());
-        return on.link().send(what);
+        if (!behind) return on.link().send(what);
+        device_stream stream = on.behind(sending.context(), on.source(), *behind);
+        return on.link().send(what, stream);
     } catch (const usage_error& told) {
         policies.rethrow(told);
         throw;
@@ -171,9 +190,10 @@ event send_now(const flow_link& on, const flow::segment& what) {
 
 /// Of the memory of `array`, which is kept until it has been received.
 flow_send send_array(const std::shared_ptr<flow_link>& on, const nb::object& array, std::uintptr_t address,
-                     const flow_layout& order, std::size_t element_bytes, std::uint64_t tag) {
+                     const flow_layout& order, std::size_t element_bytes, std::uint64_t tag,
+                     std::optional<std::uintptr_t> behind) {
     flow::segment what{reinterpret_cast<const void*>(address), order.where->bytes(), element_bytes, tag, order.where};
-    const event sent = send_now(*on, what);
+    const event sent = send_now(*on, what, behind);
     on->of().hold(sent, array);
     return {on, sent};
 }
@@ -272,7 +292,9 @@ void register_flow(nb::module_& module) {
         .def_prop_ro("message_nbytes", [](const flow_segment& s) { return s.info().message_bytes; })
         .def_prop_ro("source", &flow_segment::source)
         .def_prop_ro("released", &flow_segment::released)
-        .def("release", &flow_segment::release)
+        .def_prop_ro("address", &flow_segment::address)
+        .def_prop_ro("place", [](const flow_segment& s) { return s.on().destination().name(); })
+        .def("release", &flow_segment::release, "behind"_a.none() = nb::none())
         .def("unpack", &flow_segment::unpack, "array"_a, "address"_a, "order"_a)
         .def("bytes", &flow_segment::bytes, nb::sig("def bytes(self) -> numpy.typing.NDArray[numpy.uint8]"));
     nb::class_<flow_send>(module, "FlowSend", "A send that goes on.")
@@ -305,7 +327,8 @@ void register_flow(nb::module_& module) {
     module.def("flow_scattered", &flow_layout::scattered, "element_bytes"_a, "extent"_a, "pieces"_a,
                nb::sig("def flow_scattered(element_bytes: int, extent: int, pieces: numpy.typing.NDArray[numpy.int64]) "
                        "-> FlowLayout"));
-    module.def("flow_send", &send_array, "link"_a, "array"_a, "address"_a, "order"_a, "element_bytes"_a, "tag"_a);
+    module.def("flow_send", &send_array, "link"_a, "array"_a, "address"_a, "order"_a, "element_bytes"_a, "tag"_a,
+               "behind"_a.none() = nb::none());
     module.def("flow_pass_on", &pass_on, "link"_a, "segment"_a, "tag"_a);
     module.def(
         "flow_receive",

@@ -114,6 +114,9 @@ public:
 
     /// The same into memory that the caller keeps; returns at once.
     [[nodiscard]] event unpack(flow::context& context, const flow::pending_segment& packet, const flow::target& into);
+    /// A stream at one of its ends, on a GPU, that goes on behind what another library's has been given so far. Within
+    /// a flow_call.
+    [[nodiscard]] device_stream behind(flow::context& context, const flow::endpoint& at, std::uintptr_t stream) const;
 
 private:
     [[nodiscard]] device_stream& copies(flow::context& context);  ///< under `copying_`

@@ -8,6 +8,7 @@
 
 #include "errors.hpp"
 #include "flow.hpp"
+#include "laneway/simt/cuda/support.hpp"
 #include "module.hpp"
 #include "strings.hpp"
 
@@ -113,6 +114,18 @@ event flow_link::unpack(flow::context& context, const flow::pending_segment& pac
     device_stream& stream = copies(context);
     link_->unpack(packet, into, stream);
     return stream.record();
+}
+
+device_stream flow_link::behind(flow::context& context, const flow::endpoint& at, std::uintptr_t stream) const {
+    device_stream made = context.make_stream(at, "behind another library's stream");
+    const device_id& where = made.device().id();
+    if (where.kind != device_kind::cuda) {
+        throw usage_error(link_->name() + ": streams of CUDA are of GPUs, and " + at.name() + " is none");
+    }
+    made.call([mark = cuda_backend::mark_stream(where.index, reinterpret_cast<void*>(stream))](void* native) {
+        cuda_backend::wait_for_mark(native, mark);
+    });
+    return made;
 }
 
 std::shared_ptr<std::vector<std::uint8_t>> flow_link::copy(flow::context& context,

@@ -38,11 +38,12 @@ std::uint64_t checksum(const distances& distance) {
     return sum;
 }
 
-shortest_paths_result search(const resident& graph, const ids& sources, bool unit_weights,
-                             std::optional<std::uint64_t> delta, const std::optional<parts_array>& parts) {
+shortest_paths_result search(const resident& graph, const ids& sources, std::optional<std::uint64_t> delta,
+                             const std::optional<parts_array>& parts, bool priorities, bool fused) {
     apps::shortest_paths_options options;
-    options.unit_weights = unit_weights;
     options.delta = delta;
+    options.priorities = priorities;
+    options.fused = fused;
     options.parts = parts_of(parts);
     const interruptible guard;
     return graph.call([&](auto& on_devices) { return apps::shortest_paths(on_devices, sources, options); });
@@ -58,9 +59,11 @@ void register_shortest_paths(nb::module_& module) {
         .def_ro("delta", &shortest_paths_result::delta)
         .def_ro("items", &shortest_paths_result::items)
         .def_ro("min_items", &shortest_paths_result::min_items)
+        .def_ro("waves", &shortest_paths_result::waves)
         .def_ro("partition_seconds", &shortest_paths_result::partition_seconds)
         .def_ro("report", &shortest_paths_result::report);
-    module.def("shortest_paths", &search, "graph"_a, "sources"_a, "unit_weights"_a, "delta"_a.none(), "parts"_a.none());
+    module.def("shortest_paths", &search, "graph"_a, "sources"_a, "delta"_a.none(), "parts"_a.none(), "priorities"_a,
+               "fused"_a);
     module.def(
         "dijkstra",
         [](const graph::graph& graph, const ids& sources, bool unit_weights) {

@@ -4,6 +4,7 @@
 
 #include "flow/link_core.hpp"
 #include "laneway/base/error.hpp"
+#include "laneway/simt/cuda/profiler_range.hpp"
 
 namespace laneway::flow {
 
@@ -31,6 +32,7 @@ copy_rule link_core::rule_for(const endpoint& sender) const {
 }
 
 event link_core::carry(const send_op& op, std::byte* to) {
+    const profiler_range range(name.c_str());
     // Nothing is stored there; one type describes both directions.
     auto* const from = static_cast<std::byte*>(const_cast<void*>(op.whole.data));
     const packet_copy what{{to, from, true}, op.whole.where, op.info.offset, op.info.bytes};
@@ -85,6 +87,7 @@ void link_core::unpack(const pending_segment& packet, const target& into, device
         throw usage_error(name + ": a message of " + std::to_string(info.message_bytes) + " bytes and a target of " +
                           std::to_string(into.where()->bytes()));
     }
+    const profiler_range range(name.c_str());
     auto* const memory = static_cast<std::byte*>(into.data());
     const packet_copy what{{packet.as<std::byte>(), memory, false}, into.where(), info.offset, info.bytes};
     const int at = destination.device();

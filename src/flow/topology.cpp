@@ -19,7 +19,9 @@ path_info find_path(const device* from, const device* to) {
     if (!from_gpu || from == to) return {path_kind::same_memory, true, 0};
     const auto found = cuda_backend::find_peer(from->id().index, to->id().index);
     if (!found.access) return {path_kind::through_host, false, found.rank};
-    return {found.native_atomics ? path_kind::nvlink : path_kind::pcie, true, found.rank};
+    // Atomics between GPUs work over NVLink and not over PCIe: a guess, for drivers whose NVML cannot say.
+    const bool nvlink = cuda_backend::joined_by_nvlink(from->id().index, to->id().index).value_or(found.native_atomics);
+    return {nvlink ? path_kind::nvlink : path_kind::pcie, true, found.rank};
 }
 
 }  // namespace

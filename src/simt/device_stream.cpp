@@ -7,6 +7,7 @@
 
 #include "laneway/base/timeline.hpp"
 #include "laneway/base/wait_limit.hpp"
+#include "laneway/simt/cuda/profiler_range.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "simt/host_stream.hpp"
 
@@ -27,14 +28,21 @@ std::shared_ptr<stream_backend> open_stream_backend(const stream_place& place) {
 /// Opens the backend when the first operation has its turn, on the engine's thread: nobody waits for CUDA who makes a
 /// stream.
 struct device_stream::opening {
-    opening(const stream_place& p, const std::string& name) : place(p) {
+    opening(const stream_place& p, std::string stream) : place(p), name(std::move(stream)) {
         if (p.log.kept_in) recorder = std::make_shared<stream_recorder>(p.log, name);
     }
     stream_backend& get() {
         if (!backend) backend = open_stream_backend(place);
         return *backend;
     }
+    /// Carries out an operation, or hands it to the GPU: a range of profilers.
+    template <class Work>
+    void carry_out(const Work& work) {
+        const profiler_range range(name.c_str());
+        work(get());
+    }
     stream_place place;
+    std::string name;
     std::shared_ptr<stream_backend> backend;
     std::shared_ptr<stream_recorder> recorder;  ///< null where no timeline is kept
 };
@@ -55,17 +63,17 @@ device_stream::device_stream(std::shared_ptr<stream_engine> engine, const stream
 void device_stream::push(stream_work kind, std::size_t bytes, std::function<void(stream_backend&)> work) {
     if (!is_recorded()) {
         return engine_->push(queue_, {{}, [work = std::move(work), open = opening_](const std::exception_ptr& failed) {
-                                          if (!failed) work(open->get());
+                                          if (!failed) open->carry_out(work);
                                       }});
     }
     engine_->push(
         queue_,
         {{}, [kind, bytes, work = std::move(work), label = label_, open = opening_](const std::exception_ptr& failed) {
              if (failed) return;
-             stream_backend& backend = open->get();
+             (void)open->get();  // which takes long the first time
              const std::uint64_t begin_ns = timeline::now_ns();
-             work(backend);
-             open->recorder->note(backend, kind, begin_ns, label, bytes);
+             open->carry_out(work);
+             open->recorder->note(open->get(), kind, begin_ns, label, bytes);
          }});
 }
 

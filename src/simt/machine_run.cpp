@@ -348,7 +348,11 @@ void machine::report_faults(const run_end& others, const std::string& late,
         if (late.empty()) return;
         throw timeout_error(late + account());
     }
-    if (worst_record().code != status::timeout) throw device_fault(describe_worst() + account());
+    const fault_record& worst = worst_record();
+    if (worst.code == status::no_room && worst.what == operation::put_item) {
+        throw full_worklist(describe_worst() + account());
+    }
+    if (worst.code != status::timeout) throw device_fault(describe_worst() + account());
     // What a lane waited for follows from those that never came.
     throw timeout_error(describe_worst() + (late.empty() ? "" : "; " + late) + account());
 }

@@ -39,7 +39,10 @@ std::shared_ptr<const void> load_kernel(int, std::span<const std::byte>, const l
 }
 std::shared_ptr<stream_backend> open_stream(const stream_place&) { throw usage_error(reason); }
 std::shared_ptr<void> keep_stream_pool(const std::shared_ptr<device>&) { throw usage_error(reason); }
+std::shared_ptr<void> mark_stream(int, void*) { throw usage_error(reason); }
+void wait_for_mark(void*, const std::shared_ptr<void>&) { throw usage_error(reason); }
 peer_finding find_peer(int, int) { throw usage_error(reason); }
+std::optional<bool> joined_by_nvlink(int, int) { return std::nullopt; }
 bool lanes_reach(int, const void*) { throw usage_error(reason); }
 std::string pci_address(int) { throw usage_error(reason); }
 std::optional<double> consumed_joules(int) { return std::nullopt; }

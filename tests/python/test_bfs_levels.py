@@ -16,7 +16,8 @@ def test_same_as_without_levels(all_devices: list[str]) -> None:
     directed = lw.generate_kronecker(10, 20_000, seed=4, symmetric=False)
     for graph in (undirected, directed, lw.generate_grid(40, 30, seed=1)):
         for sources in ([1], [0, graph.vertices - 1]):
-            wanted = lw.bfs(graph, sources=sources, devices="cpu:1")
+            wanted = lw.bfs(graph, sources=sources, method="asynchronous", devices="cpu:1")
+            assert wanted.levels is wanted.pulled is None
             for devices in all_devices:
                 result = lw.bfs(graph, sources=sources, method="levels", devices=devices)
                 assert result == wanted
@@ -32,7 +33,7 @@ def test_same_as_without_levels(all_devices: list[str]) -> None:
 def test_partitions(partition: object, symmetric: bool) -> None:
     graph = lw.generate_kronecker(8, 2_000, seed=5, symmetric=symmetric)
     result = lw.bfs(graph, 1, method="levels", devices="cpu:3", partition=partition)  # type: ignore[arg-type]
-    assert result == lw.bfs(graph, 1, devices="cpu:1")
+    assert result == lw.bfs(graph, 1, method="asynchronous", devices="cpu:1")
 
 
 def test_sessions_keep_the_graph() -> None:
@@ -40,7 +41,25 @@ def test_sessions_keep_the_graph() -> None:
     with lw.Session(devices="cpu:2") as session:
         results = [session.bfs(graph, sources=list(range(v + 1)), method="levels") for v in (0, 3, 1)]
         assert results[1].partition_seconds == results[2].partition_seconds == 0
-    assert results == [lw.bfs(graph, sources=list(range(v + 1)), devices="cpu:1") for v in (0, 3, 1)]
+    how = {"method": "asynchronous", "devices": "cpu:1"}
+    assert results == [lw.bfs(graph, sources=list(range(v + 1)), **how) for v in (0, 3, 1)]  # type: ignore[arg-type]
+
+
+def test_the_method_that_suits_the_graph(laneway: Run, small: Path, tmp_path: Path) -> None:
+    crowd, town = lw.generate_kronecker(10, 40_000, seed=3), lw.generate_grid(40, 30, seed=1)
+    with lw.Session(devices="cpu:2") as session:
+        for graph, method in ((crowd, "levels"), (town, "asynchronous"), (crowd, "levels")):
+            result = session.bfs(graph, 1)
+            assert result.method == method and (result.levels is not None) == (method == "levels")
+            other = "levels" if method == "asynchronous" else "asynchronous"
+            assert result == session.bfs(graph, 1, method=other), "the same distances"
+        for switch in ({"delta": 2}, {"priorities": False}, {"fused": False}):
+            result = session.bfs(crowd, 1, **switch)  # type: ignore[arg-type]
+            assert result.method == "asynchronous", "levels have no such thing"
+            assert result == session.bfs(crowd, 1) and (result.waves == 1) == ("fused" not in switch)
+    assert laneway("bfs", small, "--source", 1, "--devices", "cpu:1", "--json", "r.json").returncode == 0
+    work = json.loads((tmp_path / "work" / "r.json").read_text())["work"]
+    assert work["method"] == "asynchronous" and work["items"] >= work["min_items"] == 4
 
 
 @pytest.mark.parametrize("devices", ["cpu:3", "checked:2"])
@@ -50,7 +69,8 @@ def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> Non
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads((tmp_path / "work" / "r.json").read_text())
     assert report["result"]["reached"] == 4
-    assert set(report["work"]) == {"levels", "pulled"}
+    assert set(report["work"]) == {"method", "levels", "pulled"}
+    assert report["work"]["method"] == "levels"
     assert report["work"]["levels"] == 3
     assert "yes" in done.stdout.split("verified")[1].splitlines()[0]
 
@@ -58,8 +78,10 @@ def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--method", "level"], "method must be asynchronous or levels, not 'level'"),
+        (["--method", "level"], "method must be auto, levels or asynchronous, not 'level'"),
         (["--method", "levels", "--delta", "3"], "delta is for method asynchronous"),
+        (["--method", "levels", "--no-priorities"], "priorities is for method asynchronous"),
+        (["--method", "levels", "--no-fused"], "fused is for method asynchronous"),
         (["--method", "levels", "--partition", "halves"], "--partition must be metis, not halves"),
     ],
 )

@@ -10,6 +10,7 @@ import laneway as lw
 import numpy as np
 import pytest
 from conftest import Run, device_lists, names
+from laneway.programs.filter import hint_for
 from laneway.references import filter as reference
 
 DTYPES = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", ">i4", ">f8"]
@@ -45,6 +46,12 @@ def test_devices_share_the_packets(devices: str, policy: str) -> None:
     assert int(result.report.bytes.sum()) == 8 * result.report.posted
     if policy == "even" and len(result.elements) == 2:
         assert result.elements == (2500, 2500)
+
+
+def test_gpus_beside_cpu_devices_are_told_of() -> None:
+    assert hint_for(["cpu:0", "cpu:1"]) is hint_for(["cuda:0", "cuda:1"]) is None
+    assert str(hint_for(["cuda:0", "cpu:0", "cuda:3"])).startswith("cuda:0, cuda:3 alone: ")
+    assert lw.filter([1, 2], "x > 1", devices="cpu:2").hint is None
 
 
 def test_odd_arrays() -> None:
@@ -124,6 +131,7 @@ def test_command(laneway: Run, tmp_path: Path) -> None:
     report = json.loads((work / "r.json").read_text())
     assert (report["program"], report["condition"], report["policy"]) == ("filter", "x > 50", "available")
     assert report["result"]["kept"] == int((values > 50).sum())
+    assert report["hint"] is None and "likely faster" not in done.stdout
     assert sum(report["work"]["elements"]) == len(values)
     assert names(work) == ["k.npz", "r.json", "v.npy"]
 

@@ -267,3 +267,107 @@ def test_arrays_live_until_they_have_been_sent(ctx: lw.flow.Context) -> None:
     assert np.concatenate(got).tolist() == list(range(300))
     link.send([0]).done()  # looks what can go
     assert gone() is None
+
+
+class OfGpu:
+    """Memory of NumPy that says it is a GPU's."""
+
+    def __init__(self, array: Any, **fields: Any) -> None:
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__array_interface__, **fields}
+
+
+def test_arrays_of_gpus_are_sent_from_there(ctx: lw.flow.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = lw.flow.Link(ctx.devices[0], ctx.host, packet_bytes=64)
+    grid = np.arange(24, dtype=np.int32).reshape(4, 6)
+    with pytest.raises(lw.UsageError, match=r"^link cpu:0 -> host: an array of a GPU is sent from an endpoint of that"):
+        link.send(OfGpu(grid))
+    monkeypatch.setattr(lw.flow.link, "is_gpu", lambda name: name == "cpu:0")
+    one = np.lib.stride_tricks.as_strided(grid, (1, 6), (7, 4))
+    for array in (grid, grid[1:3], one, np.empty((0, 3), np.float32), np.array(7.5)):
+        sending = link.send(OfGpu(array), tag=3)
+        got: list[Any] = []
+        while sum(map(len, got)) < array.size or not got:
+            with link.receive().result() as segment:  # type: ignore[union-attr]
+                assert segment.tag == 3
+                got.append(segment.array(array.dtype))
+        sending.result()
+        assert np.array_equal(np.concatenate(got), array.reshape(-1))
+    held = OfGpu(np.arange(4))
+    gone = weakref.ref(held)
+    sending = link.send(held)
+    del held
+    assert gone() is not None, "it stays until it has been received"
+    assert link.receive().result().array(np.int64).tolist() == [0, 1, 2, 3]  # type: ignore[union-attr]
+    for wrong, told in (
+        (OfGpu(grid[:, ::2]), "contiguous, in C's order"),
+        (OfGpu(grid.T), "contiguous, in C's order"),
+        (OfGpu(grid, mask=OfGpu(grid)), "has no mask"),
+        (OfGpu(np.array([None])), "no elements that can be sent"),
+        (OfGpu(grid, stream=1), "link cpu:0 -> host: streams of CUDA are of GPUs, and cpu:0 is none"),
+    ):
+        with pytest.raises(lw.UsageError, match=told):
+            link.send(wrong)
+    with pytest.raises(lw.UsageError, match="one of a GPU is sent as a whole"):
+        link.send(OfGpu(grid), pieces=[(0, 1)])
+
+
+def test_segments_are_computed_on_where_they_lie(ctx: lw.flow.Context) -> None:
+    to, back = lw.flow.Link(ctx.host, ctx.devices[0], buffers=1), lw.flow.Link(ctx.devices[0], ctx.host)
+    to.send(np.arange(6.0))
+    segment = to.receive().result()
+    assert segment is not None and not hasattr(segment, "__cuda_array_interface__")
+    there = np.asarray(segment).view(np.float64)
+    assert there.__array_interface__["data"] == segment.__array_interface__["data"]
+    there *= 2
+    back.send(segment)
+    assert back.receive().result().array(float).tolist() == [0, 2, 4, 6, 8, 10]  # type: ignore[union-attr]
+    with pytest.raises(lw.UsageError, match="link host -> cpu:0: the segment has been released"):
+        np.asarray(segment)
+    to.send(np.arange(2.0))
+    there = np.asarray(to.receive().result()).view(np.float64)
+    gc.collect()
+    waiting = to.send(np.arange(3.0))
+    assert there.tolist() == [0, 1] and not waiting.done(), "the array holds the only buffer"
+    del there
+    gc.collect()
+    assert to.receive().result().array(float).tolist() == [0, 1, 2]  # type: ignore[union-attr]
+
+
+class Stream:
+    def __init__(self, **names: Any) -> None:
+        self.__dict__.update(names)
+
+
+def test_segments_are_released_behind_streams_of_gpus(ctx: lw.flow.Context) -> None:
+    link = lw.flow.Link(ctx.host, ctx.devices[0])
+    link.send([1, 2])
+    segment = link.receive().result()
+    assert segment is not None
+    for stream in (1, Stream(ptr=0), Stream(cuda_stream=7), Stream(__cuda_stream__=lambda: (0, 9))):
+        with pytest.raises(lw.UsageError, match="streams of CUDA are of GPUs, and cpu:0 is none"):
+            segment.release(stream)
+    for stream in (True, -1, "default", Stream(ptr=None)):
+        with pytest.raises(lw.UsageError, match="stream must be a stream of CUDA or its number"):
+            segment.release(stream)
+    assert segment.array(np.int64).tolist() == [1, 2], "it is still held"
+    segment.release()
+
+
+@pytest.mark.skipif(not GPUS, reason="needs a GPU")
+def test_arrays_and_streams_of_a_gpu() -> None:
+    cupy = pytest.importorskip("cupy")
+    with lw.flow.Context("cuda:0", timeout=20) as ctx:
+        to = lw.flow.Link(ctx.host, ctx.devices[0], packet_bytes=8000, buffers=1)
+        back = lw.flow.Link(ctx.devices[0], ctx.host, packet_bytes=8000)
+        stream = cupy.cuda.Stream(non_blocking=True)
+        for number in range(20):
+            to.send(np.full(1000, float(number)))
+            segment = to.receive().result()
+            assert segment is not None and not hasattr(segment, "__array_interface__")
+            with stream:
+                made = cupy.asarray(segment).view(cupy.float64) * 2 + 1
+                segment.release(stream)
+                back.send(made)
+            got = back.receive().result()
+            assert got is not None and (got.array(float) == number * 2 + 1).all()

@@ -79,7 +79,8 @@ def test_useless_items_are_not_sent() -> None:
     assert items(graph, [1], "cpu:1").suppressed == 0
 
 
-def test_switches_change_the_work_and_not_the_answer() -> None:
+@pytest.mark.parametrize("method", ["near-far", "asynchronous"])
+def test_switches_change_the_work_and_not_the_answer(method: str) -> None:
     place = np.arange(3600).reshape(60, 60)
     edges = [
         np.column_stack([place[:, :-1].ravel(), place[:, 1:].ravel()]),
@@ -87,14 +88,15 @@ def test_switches_change_the_work_and_not_the_answer() -> None:
     ]
     weights = np.random.default_rng(4).integers(1, 1000, 2 * 60 * 59)
     graph = lw.Graph.from_edges(np.concatenate(edges), weights, directed=False)
-    first = items(graph, [0], "cpu:2")
+    first = lw.sssp(graph, 0, devices="cpu:2", method=method)
     for switches in ({"priorities": False}, {"fused": False}, {"priorities": False, "fused": False}):
-        other = items(graph, [0], "cpu:2", **switches)
+        other = lw.sssp(graph, 0, devices="cpu:2", method=method, **switches)  # type: ignore[arg-type]
         assert other == first, switches
-        assert ("priorities" not in switches) == (other.items < 3 * other.min_items)
+        if method == "near-far" or "fused" in switches:
+            assert ("priorities" not in switches) == (other.items < 3 * other.min_items)
         assert (other.waves == 1) == ("fused" not in switches)
     with lw.Session(devices="cpu:1") as session:
-        result = session.sssp(graph, 0, method="near-far", priorities=False)
+        result = session.sssp(graph, 0, method=method, priorities=False, fused=False)
         assert result == first and result.items > 3 * result.min_items
 
 
@@ -130,7 +132,10 @@ def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> Non
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads((tmp_path / "work" / "r.json").read_text())
     assert report["result"]["reached"] == report["work"]["min_items"] == 4
-    assert set(report["work"]) == {"items", "min_items", "delta", "useful", "sent", "suppressed", "waves"}
+    assert set(report["work"]) == {
+        *("method", "items", "min_items", "delta", "useful", "sent", "suppressed", "waves"),
+        *("restarts", "reserve_items"),
+    }
     assert report["work"]["waves"] > 1
     assert report["work"]["items"] >= report["work"]["useful"] >= 4
     assert "yes" in done.stdout.split("verified")[1].splitlines()[0]
@@ -143,8 +148,6 @@ def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> Non
         (["--method", "levels"], "method must be asynchronous or near-far, not 'levels'"),
         (["--method", "near-far", "--delta", "0"], "delta must be a whole number from 1"),
         (["--method", "near-far", "--partition", "halves"], "--partition must be metis, not halves"),
-        (["--no-priorities"], "priorities can be switched off for method near-far only, not for asynchronous"),
-        (["--no-fused"], "fused can be switched off for method near-far only, not for asynchronous"),
     ],
 )
 def test_bad_options(laneway: Run, small: Path, options: list[str], message: str) -> None:

@@ -92,7 +92,7 @@ def same_parts(one: dict[int, Any], other: dict[int, Any]) -> bool:
 
 def check_levels(case: Published, devices: str) -> None:
     near = {v: level for v, level in expected(case.answer, int).items() if level != FAR}
-    for method in ("levels", "asynchronous"):
+    for method in ("auto", "levels", "asynchronous"):
         assert lw.bfs(case.graph, case.source, method=method, devices=devices).to_dict() == near, method
     assert lw.sssp(case.graph, case.source, method="near-far", devices=devices).to_dict() == near
 

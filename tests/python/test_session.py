@@ -167,7 +167,7 @@ def test_what_may_change_is_set_up_anew(session: lw.Session) -> None:
 
 
 def test_a_graph_goes_with_its_object(graph: lw.Graph, session: lw.Session) -> None:
-    session.bfs(graph, 0)
+    session.sssp(graph, 0)
     one = session.held_bytes
     other = lw.generate_kronecker(9, 5000, seed=1)
     session.pagerank(other)
@@ -175,13 +175,13 @@ def test_a_graph_goes_with_its_object(graph: lw.Graph, session: lw.Session) -> N
     assert sum(session.held_bytes) > sum(one)
     del other
     gc.collect()
-    session.bfs(graph, 0)  # whose buffers are the first ones again
+    session.sssp(graph, 0)  # whose buffers are the first ones again
     assert (session.graphs, session.held_bytes) == ([graph], one)
     session.forget(graph)
     assert session.graphs == []
     assert sum(session.held_bytes) < sum(one)
     session.forget(graph)
-    assert session.bfs(graph, 0) == lw.bfs(graph, 0, devices="cpu:3")
+    assert session.sssp(graph, 0) == lw.sssp(graph, 0, devices="cpu:3")
 
 
 def test_equal_graphs_are_kept_apart(session: lw.Session) -> None:

@@ -59,6 +59,13 @@ public:
         : error(what, where) {}
 };
 
+/// Of those, that more items wait in an item worklist than its queues have room for.
+class full_worklist : public device_fault {
+public:
+    explicit full_worklist(const std::string& what, std::source_location where = std::source_location::current())
+        : device_fault(what, where) {}
+};
+
 /// A function of the host that lanes called threw; the message names it. What it threw is nested in this.
 class host_call_error : public error {
 public:

@@ -24,8 +24,13 @@ struct worklist_word {
 /// Counters of one working block in PE memory: a line that the block writes, and a line that producers add to.
 struct worklist_block : threshold_counters {
     std::uint64_t near_taken = 0;  ///< places of the near ring, before this program; of the far ring `far_taken` tells
+    std::uint64_t near_begin = 0, near_end = 0;  ///< the places that a wave takes
+    std::uint64_t far_begin = 0, far_end = 0;
     alignas(destructive_bytes) std::uint64_t near_pushes = 0;
     std::uint64_t far_pushes = 0;
+
+    /// Places that a wave takes.
+    [[nodiscard]] LANEWAY_FN std::uint64_t wave() const { return near_end - near_begin + far_end - far_begin; }
 };
 
 /// What the warps of a working block share, in its shared memory.
@@ -46,6 +51,7 @@ struct priority_worklist_ref {
     std::uint32_t rings = 1;               ///< working blocks
     worklist_block* blocks = nullptr;      ///< one a ring
     std::uint64_t* threshold = nullptr;    ///< PE memory; written by the control lane; grows while there is work
+    bool in_waves = false;  ///< a run does what waited when it began, and the host moves the threshold between runs
 
     [[nodiscard]] LANEWAY_FN id_ring_ref near(std::uint32_t ring) const {
         return {near_places + ring * capacity, capacity, &blocks[ring].near_pushes};
@@ -88,10 +94,19 @@ struct priority_worklist_ref {
                                        static_cast<Key>(key << word::state_bits) | taken |
                                            (seen & (word::away_near | word::away_far) & static_cast<Key>(~gone)),
                                        order::relaxed, scope::device));
+        if (in_waves && !is_near) note_least(ctx, blocks[id % rings], key);
         // A push fails only as the run ends. Relaxed: whoever takes the id changes its word, which has the key by then.
         if (gone == word::away_near) (void)near(id % rings).push(ctx, id, order::relaxed);
         if (gone == word::away_far) (void)far(id % rings).push(ctx, id, order::relaxed);
         return taken != 0 ? offered::claimed : offered::pending;
+    }
+
+    /// Notes a key that waits for a higher threshold: in waves the host raises it to the least. Any lane.
+    template <class Ctx>
+    LANEWAY_FN void note_least(Ctx& ctx, worklist_block& block, std::uint64_t key) const {
+        if (key < ctx.load(&block.least, order::relaxed, scope::device)) {
+            ctx.fetch_min(&block.least, key, order::relaxed, scope::device);
+        }
     }
 };
 

@@ -1,6 +1,7 @@
 // Host owner of one PE's priority worklist.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <span>
 #include <vector>
@@ -9,6 +10,13 @@
 #include "laneway/simt/device.hpp"
 
 namespace laneway {
+
+/// What waits in a list between two waves.
+struct waiting_ids {
+    std::uint64_t near = 0;
+    std::uint64_t far = 0;
+    std::uint64_t least_far = ~std::uint64_t{0};  ///< no key that was put off in the last wave is below
+};
 
 template <class Key>
 class priority_worklist {
@@ -49,12 +57,35 @@ public:
         }
     }
 
+    /// Before a run of what waits now: of far ids only where `looks_through`.
+    void begin_wave(bool looks_through, std::uint64_t threshold) {
+        std::vector<worklist_block> blocks = blocks_.copy_out();
+        for (worklist_block& block : blocks) {
+            block.completed = block.far_kept = 0;
+            block.least = ~std::uint64_t{0};
+            block.near_begin = block.near_taken;
+            block.near_end = block.near_pushes;
+            block.far_begin = block.far_taken;
+            block.far_end = looks_through ? block.far_pushes : block.far_taken;
+        }
+        blocks_.copy_in(blocks);
+        threshold_.copy_in(&threshold, 1);
+    }
+    /// Behind that run.
+    void add_waiting(waiting_ids& sum) const {
+        for (const worklist_block& block : blocks_.copy_out()) {
+            sum.near += block.near_pushes - block.near_taken;
+            sum.far += block.far_pushes - block.far_taken;
+            sum.least_far = std::min(sum.least_far, block.least);
+        }
+    }
+
     /// No id has a key. Host, while the list is empty.
     void forget_keys() { words_.fill_bytes(0xff); }
 
-    [[nodiscard]] priority_worklist_ref<Key> ref() const {
+    [[nodiscard]] priority_worklist_ref<Key> ref(bool in_waves = false) const {
         return {words_.data(), near_places_.data(), far_places_.data(), capacity_,
-                rings_,        blocks_.data(),      threshold_.data()};
+                rings_,        blocks_.data(),      threshold_.data(),  in_waves};
     }
 
     /// Key of every id; worklist_word<Key>::unreached where it has none. Host, between runs.

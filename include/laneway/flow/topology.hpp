@@ -15,8 +15,8 @@ namespace laneway::flow {
 enum class path_kind {
     same_memory,   ///< both are CPU devices or the host, or one GPU
     host_to_gpu,   ///< between the host's memory and a GPU's
-    nvlink,        ///< GPUs that reach each other's memory, with atomics that work there
-    pcie,          ///< GPUs that reach each other's memory, without
+    nvlink,        ///< GPUs that reach each other's memory over NVLink, as NVML says; else with atomics that work there
+    pcie,          ///< GPUs that reach each other's memory in another way
     through_host,  ///< GPUs that do not: the driver copies by way of the host
 };
 

@@ -8,6 +8,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/flow/halo_copies_memory.hpp"
+#include "laneway/flow/item_work.hpp"
 #include "laneway/flow/priority_worklist_memory.hpp"
 #include "laneway/flow/worklist_ref.hpp"
 #include "laneway/run/component_host.hpp"
@@ -26,6 +27,31 @@ struct worklist_share {
     std::uint64_t shards = 0;  ///< of hubs
 };
 
+/// How far a worklist is that is worked off in several runs.
+struct worklist_waves {
+    bool goes_on = false;  ///< something waits for another run
+    bool looks_through = false;
+    std::uint64_t threshold = 0;
+    std::uint64_t least_far = ~std::uint64_t{0};  ///< no key that has been put off since the last rise is below
+    std::uint64_t rises = 0;
+    std::uint64_t count = 0;
+    double seconds = 0;
+    double limit = 0;
+
+    /// Behind a run: whether another follows. Where nothing else is left the threshold rises to what waits for it.
+    void end(const waiting_ids& left, std::uint64_t step) {
+        least_far = std::min(least_far, left.least_far);
+        goes_on = left.near + left.far > 0;
+        looks_through = left.near == 0 && left.far > 0;
+        if (!looks_through) return;
+        const std::uint64_t steps = least_far < threshold ? 0 : (least_far - threshold) / step;
+        const std::uint64_t room = (~std::uint64_t{0} - threshold) / step;
+        threshold = steps >= room ? ~std::uint64_t{0} : threshold + (steps + 1) * step;
+        least_far = ~std::uint64_t{0};
+        ++rises;
+    }
+};
+
 /// The part of a worklist that copies share.
 template <class Key, class Application, int Warps>
 class worklist_memory final : public session_feed {
@@ -37,6 +63,7 @@ public:
         : policy(first_policy), machine_(&machine), shares_(std::move(shares)), vertices_(vertices) {}
 
     threshold_policy policy;
+    bool fused = true;
     std::vector<std::uint64_t> starts;
     Key start_key = 0;
 
@@ -44,6 +71,36 @@ public:
         if (&machine != machine_) throw usage_error("a worklist belongs to the runtime whose devices hold its graph");
         if (in_session_) throw usage_error("the worklist belongs to a session that has not been stopped");
         allocate(machine, plan, until);
+        if (!waves_.goes_on) start(until);
+        waves_.goes_on = false;
+        ++waves_.count;
+        if (fused) return;
+        for (auto& list : lists_) list.begin_wave(waves_.looks_through, waves_.threshold);
+    }
+    /// Of the run, or of the next wave, whose threshold nothing but the host moves.
+    [[nodiscard]] threshold_policy current_policy() const {
+        threshold_policy now = policy;
+        if (!fused) now.first = waves_.threshold;
+        return now;
+    }
+    void end(const run_report& report) {
+        if (fused) return;
+        waiting_ids left;
+        for (const auto& list : lists_) list.add_waiting(left);
+        waves_.seconds += report.run_seconds;
+        waves_.end(left, policy.step);
+        const bool is_virtual = machine_->device(0)->id().kind == device_kind::checked;
+        if (!waves_.goes_on || is_virtual || waves_.seconds < waves_.limit) return;
+        waves_.goes_on = false;
+        throw timeout_error("deadline passed between two waves of a worklist, after " + std::to_string(waves_.count) +
+                            " waves");
+    }
+    [[nodiscard]] const worklist_waves& waves() const { return waves_; }
+    /// Empties all lists, and puts the first ids into them.
+    void start(const run_deadline& until) {
+        waves_ = {};
+        waves_.limit = until.seconds();
+        waves_.threshold = policy.first;
         for (std::size_t p = 0; p < shares_.size(); ++p) {
             halos_[p].reset();
             lists_[p].reset(policy.first);
@@ -58,8 +115,8 @@ public:
     [[nodiscard]] ref_type ref(int pe) const {
         const auto p = static_cast<std::size_t>(pe);
         const auto& share = shares_[p];
-        return {lists_[p].ref(), share.application, share.hubs,     share.ranges,
-                share.first,     share.count,       halos_[p].ref()};
+        return {lists_[p].ref(!fused), share.application, share.hubs,     share.ranges,
+                share.first,           share.count,       halos_[p].ref()};
     }
     [[nodiscard]] addressed_message<key_message<Key>> proposal_for(std::uint64_t vertex, Key key) const {
         if (vertex >= vertices_) {
@@ -89,6 +146,8 @@ public:
     [[nodiscard]] std::uint64_t filled() const override { return 0; }
     [[nodiscard]] bool any_wait() const override { return false; }
     void attach(machine& machine, const comm_plan& plan) override {
+        if (!fused) throw usage_error("a session has no waves: see worklist::set_fused");
+        waves_.goes_on = false;
         begin(machine, plan, run_deadline(endless_seconds));
     }
     void connect(resident_program&) override { in_session_ = true; }
@@ -102,6 +161,7 @@ private:
         std::vector<std::uint32_t> rings;
         for (const auto& grid : plan.grids) rings.push_back(grid.worker_blocks());
         if (rings == rings_) return;
+        waves_.goes_on = false;
         rings_.clear();
         lists_.clear();
         halos_.clear();
@@ -120,6 +180,7 @@ private:
     std::vector<std::uint32_t> rings_;  ///< of each PE's list
     std::vector<priority_worklist<Key>> lists_;
     std::vector<halo_copies<Key>> halos_;
+    worklist_waves waves_;
     bool in_session_ = false;
 };
 
@@ -152,6 +213,15 @@ public:
     /// Of the next runs and sessions.
     void set_policy(const threshold_policy& policy) { memory_->policy = rising(policy); }
 
+    /// Whether one run does all, as is the default; else each run does what waited when it began, and run_keys starts
+    /// one after the other. Not for sessions.
+    void set_fused(bool fused) { memory_->fused = fused; }
+    /// Runs that the last call of run_keys has taken.
+    [[nodiscard]] std::uint64_t waves() const { return memory_->waves().count; }
+    [[nodiscard]] std::uint64_t rises() const { return memory_->waves().rises; }
+    /// Whether something waits for another run.
+    [[nodiscard]] bool goes_on() const { return memory_->waves().goes_on; }
+
     /// Key of every vertex of a PE after a run, or an epoch of a session that its own thread asks for; there
     /// worklist_word<Key>::unreached where it has none.
     [[nodiscard]] std::vector<Key> keys(int pe) const { return memory_->keys(pe); }
@@ -174,7 +244,8 @@ public:
         memory_->begin(machine, plan, until);
     }
     [[nodiscard]] ref_type ref(int pe) const { return memory_->ref(pe); }
-    [[nodiscard]] threshold_policy policy() const { return memory_->policy; }
+    [[nodiscard]] threshold_policy policy() const { return memory_->current_policy(); }
+    void end(const run_report& report) { memory_->end(report); }
     [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }
 
 private:
@@ -187,5 +258,15 @@ private:
 
     std::shared_ptr<memory> memory_;
 };
+
+/// Runs until no key falls any more: one run, or, where the list is not fused, as many as there are waves. The report
+/// is that of all of them. Throws as runtime::run does.
+template <class Runtime, class Key, class Application, int Warps>
+run_report run_keys(Runtime& runtime, worklist<Key, Application, Warps>& list) {
+    run_report all = runtime.run(list);
+    while (list.goes_on()) add_run(all, runtime.run(list));
+    all.rises += list.rises();
+    return all;
+}
 
 }  // namespace laneway

@@ -29,7 +29,7 @@ public:
     LANEWAY_FN void open(Ctx& ctx) {
         shared_->near_head = words_.near_taken;
         shared_->far_head = words_.far_taken;
-        scan_.open(ctx, far_.pushes(ctx));
+        scan_.open(ctx, list_.in_waves ? words_.far_end : far_.pushes(ctx));
     }
 
     /// Where the next program of a session goes on. One lane of the block, when nothing is left.
@@ -41,6 +41,7 @@ public:
     /// Looks whether the threshold has changed. One lane of the block at a time.
     template <class Ctx>
     LANEWAY_FN void refresh(Ctx& ctx) {
+        if (list_.in_waves) return;
         scan_.refresh(ctx, [&] { return far_.pushes(ctx); });
     }
 
@@ -57,7 +58,8 @@ public:
     LANEWAY_FN taken take(Ctx& ctx, std::uint64_t bound, Prefetch&& prefetch) {
         taken mine = take_far(ctx, bound, prefetch);
         if (ctx.ballot(full_warp<Ctx>, mine.popped) != 0) return mine;
-        mine.popped = near_.pop(ctx, &shared_->near_head, mine.id, ~std::uint64_t{0}, order::relaxed);
+        const std::uint64_t end = list_.in_waves ? words_.near_end : ~std::uint64_t{0};
+        mine.popped = near_.pop(ctx, &shared_->near_head, mine.id, end, order::relaxed);
         if (mine.popped) {
             prefetch(mine.id);
             const Key old =
@@ -94,6 +96,7 @@ private:
             const bool stale = (seen & word::claimed) != 0 || (seen & word::away_near) == 0;
             if (!stale && (seen >> word::state_bits) >= bound) {
                 scan_.put_off(ctx, seen >> word::state_bits);
+                if (list_.in_waves) list_.note_least(ctx, words_, seen >> word::state_bits);
                 (void)far_.push(ctx, mine.id,
                                 order::relaxed);  // fails only as the run ends; its word says that it stands there
                 return true;

@@ -92,15 +92,26 @@ struct worklist_ref {
     template <class Ctx>
     LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
         const std::uint64_t threshold = list.current_threshold(ctx);
+        keyed_reply found;
         for (std::uint32_t r = first_ring(ctx); r < list.rings; r += Ctx::warp_lanes) {
-            threshold_scan::add(ctx, list.blocks[r], threshold, sum);
+            threshold_scan::add(ctx, list.blocks[r], threshold, found);
         }
         threshold_scan::acquired(ctx);
+        sum.completed += found.completed;
+        if (list.in_waves) return;  // nothing waits for the detector to raise the threshold
+        sum.deferred += found.deferred;
+        sum.kept += found.kept;
+        sum.active += found.active;
+        sum.least = found.least < sum.least ? found.least : sum.least;
     }
 
     template <class Ctx>
     LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
         for (std::uint32_t r = first_ring(ctx); r < list.rings; r += Ctx::warp_lanes) {
+            if (list.in_waves) {
+                sum.created += list.blocks[r].wave();
+                continue;
+            }
             const std::uint64_t far = list.far(r).pushes(ctx);
             sum.created += list.near(r).pushes(ctx) + far;
             sum.deferred += far;
@@ -179,7 +190,8 @@ private:
         // What was found near goes through a ring, which takes as long as all else. A warp that finds few ids is short
         // of work: there the paths of a search set the pace, and each lane follows the one that it has found for a
         // while.
-        for (int left = Ctx::count_lanes(popped) < Ctx::warp_lanes ? max_follows : 0;; --left) {
+        const bool follows = Ctx::count_lanes(popped) < Ctx::warp_lanes && !part_.list.in_waves;
+        for (int left = follows ? max_follows : 0;; --left) {
             follows_ = left > 0;
             found_.active = false;
             visit_arcs(ctx, taken, arcs, bound);

@@ -64,6 +64,7 @@ def body(
             ("kept", f"{kept:,}"),
             ("each device", _shares(result)),
             ("rate", f"{rate / 1e9:,.3g} GB of the array a second"),
+            *([("likely faster", result.hint)] if result.hint else []),
         ],
         fields={
             "values": {"path": values, "count": count, "type": str(numbers.dtype)},
@@ -71,6 +72,7 @@ def body(
             "policy": policy,
             "buffers": buffers,
             "work": {"elements": list(result.elements), "packets": list(result.packets)},
+            "hint": result.hint,
             "result": {"kept": kept, "bytes_per_second": rate},
         },
         arrays={"values": result.values},

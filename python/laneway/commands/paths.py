@@ -31,12 +31,12 @@ METHOD = typer.Option(
     help="asynchronous: a vertex stands in a worklist once. near-far: a work item for each improvement, near ones "
     "first, and only those sent that another device can gain by.",
 )
-NO_PRIORITIES = typer.Option(False, "--no-priorities", help="By near-far: items as they come, not near ones first.")
-NO_FUSED = typer.Option(False, "--no-fused", help="By near-far: a run for each wave of items, not one for all.")
+NO_PRIORITIES = typer.Option(False, "--no-priorities", help="Work as it comes, not near vertices first.")
+NO_FUSED = typer.Option(False, "--no-fused", help="A run for each wave of work, not one for all.")
 BFS_METHOD = typer.Option(
-    "asynchronous",
+    "auto",
     help="asynchronous: all devices at their own pace, for graphs of many levels. levels: one after the other, from "
-    "either side, for graphs of few.",
+    "either side, for graphs of few. auto: the one that suits the graph.",
 )
 
 
@@ -84,11 +84,14 @@ def bfs(
     source: list[str] = SOURCE,
     method: str = BFS_METHOD,
     delta: Optional[int] = DELTA,
+    no_priorities: bool = NO_PRIORITIES,
+    no_fused: bool = NO_FUSED,
     partition: Optional[str] = PARTITION,
     predecessors: bool = PREDECESSORS,
 ) -> Account:
     """What the command `bfs` does."""
-    run = partial(laneway.bfs, method=method, delta=delta, partition=partition, **job.options)
+    how: dict[str, Any] = {"method": method, "delta": delta, "priorities": not no_priorities, "fused": not no_fused}
+    run = partial(laneway.bfs, partition=partition, **how, **job.options)
     return _account("bfs", run, job, given, source, partition, predecessors)
 
 
@@ -157,10 +160,15 @@ def _rows(result: Result, graph: laneway.Graph, unit: str) -> list[Row]:
     rows = [("reached", f"{result.reached:,}, farthest {int(result.distance.max()):,}")]
     if unit not in ("arc", "weight"):
         rows.append(("distance unit", f"1/{graph.weight_scale} of the file's unit of weight"))
-    rows += [("checksum", str(result.checksum)), _work_row(result)]
+    rows += [("checksum", str(result.checksum)), ("method", result.method), _work_row(result)]
     if result.useful is not None:
         sent = f"{result.sent:,} sent, {result.suppressed:,} not, as nothing would be gained by them"
-        rows += [("of use", f"{result.useful:,} of these"), ("between devices", sent), ("runs", f"{result.waves:,}")]
+        rows += [("of use", f"{result.useful:,} of these"), ("between devices", sent)]
+    if result.waves is not None and (result.waves > 1 or result.useful is not None):
+        rows.append(("runs", f"{result.waves:,}"))
+    if result.restarts:
+        room = f"{result.restarts:,}, as items found no room; now for {result.reserve_items:,} more a device"
+        rows.append(("begun again", room))
     return rows
 
 
@@ -172,10 +180,17 @@ def _effort(result: Result) -> str:
 
 def _work(result: Result) -> dict[str, Any]:
     if result.levels is not None:
-        return {"levels": result.levels, "pulled": result.pulled}
-    work: dict[str, Any] = {"items": result.items, "min_items": result.min_items, "delta": result.delta}
+        return {"method": result.method, "levels": result.levels, "pulled": result.pulled}
+    work: dict[str, Any] = {
+        "method": result.method,
+        "items": result.items,
+        "min_items": result.min_items,
+        "delta": result.delta,
+        "waves": result.waves,
+    }
     if result.useful is not None:
-        work |= {"useful": result.useful, "sent": result.sent, "suppressed": result.suppressed, "waves": result.waves}
+        work |= {"useful": result.useful, "sent": result.sent, "suppressed": result.suppressed}
+        work |= {"restarts": result.restarts, "reserve_items": result.reserve_items}
     return work
 
 

@@ -13,6 +13,7 @@ from laneway.arguments import require_whole
 from laneway.arrays import as_array
 from laneway.errors import UsageError
 from laneway.flow.context import Endpoint, core_of
+from laneway.flow.gpu_arrays import GpuArray, stream_number
 
 PACKET_BYTES = 2**20
 BUFFERS = 2
@@ -76,9 +77,38 @@ class Segment:
         order = order_of(into, pieces)
         self._core.unpack(into, address_of(into), order)
 
-    def release(self) -> None:
-        """Make the buffer free for another packet. Raises UsageError the second time."""
-        self._core.release()
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Its bytes where they lie on a GPU, for other libraries to compute on without a copy:
+        `cupy.asarray(segment).view("f4")`. They are there, so there is no stream to wait for. What is made of it keeps
+        the segment; behind `release` the next packet is written there, see there. Raises AttributeError for a segment
+        that lies elsewhere, and UsageError when it has been released."""
+        if not self._on_gpu:
+            raise AttributeError(f"a segment in memory of {self._core.place} has __array_interface__")
+        return self._interface() | {"stream": None}
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """The same of a segment in memory of the host or a CPU device: `numpy.asarray(segment).view("f4")`."""
+        if self._on_gpu:
+            raise AttributeError(f"a segment in memory of {self._core.place} has __cuda_array_interface__")
+        return self._interface()
+
+    @property
+    def _on_gpu(self) -> bool:
+        return is_gpu(self._core.place)
+
+    def _interface(self) -> dict[str, Any]:
+        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self._core.address, False), "version": 3}
+
+    def release(self, stream: Any = None) -> None:
+        """Make the buffer free for another packet: now, or on a GPU, behind what `stream` has been given so far, where
+        a library still computes on it: a stream of CuPy or PyTorch, what has `__cuda_stream__`, or its number. Raises
+        UsageError the second time, and for a stream of a segment that does not lie on a GPU."""
+        if stream is None:
+            self._core.release()
+        else:
+            self._core.release(stream_number(stream))
 
     def __enter__(self) -> Segment:
         return self
@@ -159,6 +189,7 @@ class Link:
     ) -> None:
         require_whole("packet_bytes", packet_bytes, 1, 48)
         require_whole("buffers", buffers, 1, 16)
+        self._source = source
         self._core = _core.FlowLink(core_of(source), core_of(destination), packet_bytes, buffers, str(copies))
 
     @property
@@ -180,7 +211,11 @@ class Link:
         An array is of any numbers and any strides; its elements arrive in their order, side by side, whole rows in a
         packet where one fits. `pieces`, pairs of a first element and a count, says which elements of a contiguous array
         are sent, in which order. It is not copied: it stays as it is until the send is done. It may belong to the host,
-        whatever the link's source. Receivers get `tag` with each packet. Raises UsageError after `shutdown`, for
+        whatever the link's source. Receivers get `tag` with each packet.
+
+        An array on the GPU where the link begins is any contiguous one with `__cuda_array_interface__`, of CuPy, Numba
+        or PyTorch. It is sent behind what the stream that its interface names has been given so far; where that names
+        none, as that of PyTorch does, the work that fills it has ended. Raises UsageError after `shutdown`, for
         elements longer than a packet, for pieces that are not within the array, at links from routers, where a router's
         policy raises or names no destination, and where `copies` is "kernel" and no device's lanes reach the array.
         """
@@ -189,9 +224,21 @@ class Link:
             if pieces is not None:
                 raise UsageError("pieces are of an array: a segment is passed on as a whole")
             return Sending(_core.flow_pass_on(self._core, what._core, tag))
+        if hasattr(what, "__cuda_array_interface__"):
+            return self._send_from_gpu(what, tag, pieces)
         array = as_array("what", what)
         order = order_of(array, pieces)
         return Sending(_core.flow_send(self._core, array, address_of(array), order, array.dtype.itemsize, tag))
+
+    def _send_from_gpu(self, what: Any, tag: int, pieces: ArrayLike | None) -> Sending:
+        if pieces is not None:
+            raise UsageError("pieces are of an array of the host: one of a GPU is sent as a whole")
+        if not is_gpu(self._source.name):
+            raise UsageError(f"{self.name}: an array of a GPU is sent from an endpoint of that GPU")
+        array = GpuArray(what)
+        item = array.dtype.itemsize
+        order = _core.flow_strided(item, [(array.count, item)])
+        return Sending(_core.flow_send(self._core, what, array.address, order, item, tag, array.stream))
 
     def shutdown(self) -> None:
         """Say that nothing more will be sent: receivers get all that was, and then the end. More than once is no
@@ -211,6 +258,11 @@ class Link:
 
     def __repr__(self) -> str:
         return f"<laneway.flow.Link: {self.name}>"
+
+
+def is_gpu(name: str) -> bool:
+    """Whether an endpoint of this name has a GPU's memory."""
+    return name.startswith("cuda:")
 
 
 def address_of(array: NDArray[Any]) -> int:

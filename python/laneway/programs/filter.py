@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,11 @@ class FilterResult(Answer):
     """Its messages are numbers on their way to a device or back, its chunks packets; the diagonals of its matrices are
     what went between the host and each device."""
 
+    @property
+    def hint(self) -> str | None:
+        """What is likely to be faster; None where nothing is known."""
+        return hint_for(self.report.devices)
+
     def to_pandas(self) -> DataFrame:
         """What was kept, a row for each number, as a pandas data frame. ImportError where there is no pandas."""
         return frame_of({"value": self.values})
@@ -70,7 +76,9 @@ def filter(
     With `policy` "available" a packet goes to the device that has room first, so that unequal devices are busy for
     equally long; with "even" each device gets an equal part. `packet_bytes` of the array go to a device at once, None:
     an eighth of an equal part, but 64 KiB to 4 MiB, or as many as fit into `buffer_bytes`; a device holds `buffers`
-    packets, and two of what it keeps. Where there are GPUs, the array is pinned meanwhile if the system allows it.
+    packets, and two of what it keeps. GPUs and CPU devices together are likely to take longer than the GPUs alone, as
+    the run ends with the last packets of the CPU devices; `hint` of the result says so. Where
+    there are GPUs, the array is pinned meanwhile if the system allows it.
 
     `devices`, `seed`, `timeout` (of each wait of the host and each kernel), `buffer_bytes` and `progress` (which keeps
     no samples here) are those of `sssp`. Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a
@@ -98,6 +106,14 @@ def filter_values(
     elif array.dtype.itemsize == 2 and array.dtype.kind == "f":
         kept = kept.astype(np.float16)  # exactly: each of them was one
     return FilterResult(kept, condition, policy, tuple(raw.elements), tuple(raw.packets), raw.report)
+
+
+def hint_for(devices: Sequence[str]) -> str | None:
+    """What is likely to be faster than these devices."""
+    gpus = [name for name in devices if name.startswith("cuda:")]
+    if not gpus or len(gpus) == len(devices):
+        return None
+    return f"{', '.join(gpus)} alone: the run waits for the packets that CPU devices still hold when the array ends"
 
 
 def _as_numbers(array: NDArray[Any]) -> NDArray[Any]:

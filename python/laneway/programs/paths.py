@@ -55,6 +55,8 @@ class Result(VertexAnswer):
     report: Report
     trees: Trees = field(repr=False, compare=False)
     """Where paths come from."""
+    method: str = field(default="asynchronous", compare=False)
+    """How the devices went about it. Of `bfs` with method "auto" the one that was taken."""
     levels: int | None = field(default=None, compare=False)
     """Of `bfs` by levels: how many were looked for, with the last, which may have found nothing."""
     pulled: int | None = field(default=None, compare=False)
@@ -66,7 +68,12 @@ class Result(VertexAnswer):
     suppressed: int | None = field(default=None, compare=False)
     """Items not sent, as the other PE would gain nothing by them."""
     waves: int | None = field(default=None, compare=False)
-    """Of `sssp` by near-far: runs that the host has started; 1 where they are fused."""
+    """Runs that the host has started: 1 where they are fused. None of `bfs` by levels."""
+    restarts: int | None = field(default=None, compare=False)
+    """Of `sssp` by near-far: searches that were given up as their items found no room, each of which was followed by
+    one with more. All other counts, and the report, are of the last."""
+    reserve_items: int | None = field(default=None, compare=False)
+    """Items that this one had room for in host memory, for each device."""
 
     @property
     def reached(self) -> int:
@@ -145,9 +152,11 @@ def sssp(
     With `method` "asynchronous" a vertex whose distance falls stands in a worklist once, however often it falls. With
     "near-far" each time that it falls is a work item of its own, near ones first, and what another device would gain
     nothing by is not sent there (Davidson et al., IPDPS 2014; Groute, TOPC 2020): more memory and more items, which the
-    result counts in `useful`, `sent` and `suppressed`. Its queues grow with the graph, and a run whose items find no
-    room ends with DeviceFault. Two switches are for it alone, and for seeing what they save: without `priorities` items
-    come as they are, near or far, and where it is not `fused` the host starts a run for each wave of items.
+    result counts in `useful`, `sent` and `suppressed`. Its queues grow with the graph; where items find no room all the
+    same, the search begins again with more, up to 4 GiB of host memory, and `restarts` counts that.
+
+    Two switches are for seeing what they save, by either method: without `priorities` work is done as it comes, near or
+    far, and where it is not `fused` the host starts a run for each wave of it.
 
     `devices` is a list such as "cuda", "cuda:0-3", "cpu:4" or
     "cuda:0,cpu:2"; empty takes every GPU, else one CPU device a core. `delta` is the width of a priority step, chosen
@@ -171,8 +180,10 @@ def bfs(
     sources: Iterable[Any] | None = None,
     devices: str = "",
     weight: str | None = "weight",
-    method: str = "asynchronous",
+    method: str = "auto",
     delta: int | None = None,
+    priorities: bool = True,
+    fused: bool = True,
     partition: Partition = None,
     seed: int = 1,
     timeout: float = 60.0,
@@ -183,15 +194,17 @@ def bfs(
 
     With `method` "asynchronous" all devices go on at their own pace, as with `sssp`: for graphs of many levels, such as
     roads. With "levels" they go level by level, from reached vertices to others, or the other way where that looks at
-    fewer arcs (Beamer, Asanovic and Patterson, SC 2012): for graphs of few, such as social networks. `delta` is for the
-    former.
+    fewer arcs (Beamer, Asanovic and Patterson, SC 2012): for graphs of few, such as social networks. "auto" takes the
+    one that suits the numbers of arcs of the graph's vertices and the number of devices, and `method` of the result
+    says which. `delta` and the switches `priorities` and `fused` are for the former, which "auto" takes where one is
+    used.
 
     Weights do not count and may be any, also negative; `weights_ignored` of the result says whether there are some. Of
     a NetworkX graph `weight` names the attribute that holds them; None says that there are none. All else is as with
     `sssp`.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
-        return find_levels(workspace, graph, weight, source, sources, method, delta, partition)
+        return find_levels(workspace, graph, weight, source, sources, method, delta, partition, priorities, fused)
 
 
 def find_distances(
@@ -206,9 +219,10 @@ def find_distances(
     fused: bool,
 ) -> Result:
     """`sssp` on devices that are there."""
-    _require_switches(method, priorities=priorities, fused=fused)
+    require_switch("priorities", priorities)
+    require_switch("fused", fused)
     if method == "asynchronous":
-        return find_paths(workspace, given, "weight", source, sources, False, delta, partition)
+        return find_paths(workspace, given, source, sources, delta, partition, priorities, fused)
     if method != "near-far":
         raise UsageError(f"method must be asynchronous or near-far, not {method!r}")
     graph = as_graph(given, "weight")
@@ -230,18 +244,14 @@ def find_distances(
         raw.partition_seconds,
         raw.report,
         Trees(graph, distance, places, False),
+        "near-far",
         useful=raw.useful,
         sent=raw.sent,
         suppressed=raw.suppressed,
         waves=raw.waves,
+        restarts=raw.restarts,
+        reserve_items=raw.reserve_items,
     )
-
-
-def _require_switches(method: str, **switches: bool) -> None:
-    for name, on in switches.items():
-        require_switch(name, on)
-        if not on and method != "near-far":
-            raise UsageError(f"{name} can be switched off for method near-far only, not for {method}")
 
 
 def find_levels(
@@ -253,66 +263,76 @@ def find_levels(
     method: str,
     delta: int | None,
     partition: Partition,
+    priorities: bool,
+    fused: bool,
 ) -> Result:
     """`bfs` on devices that are there."""
-    if method == "asynchronous":
-        return find_paths(workspace, given, weight, source, sources, True, delta, partition)
-    if method != "levels":
-        raise UsageError(f"method must be asynchronous or levels, not {method!r}")
+    if method not in ("auto", "levels", "asynchronous"):
+        raise UsageError(f"method must be auto, levels or asynchronous, not {method!r}")
+    require_switch("priorities", priorities)
+    require_switch("fused", fused)
     if delta is not None:
-        raise UsageError("delta is for method asynchronous: levels have no priority steps")
+        require_whole("delta", delta, 1)
+    if method == "levels":
+        for name, used in (("delta", delta is not None), ("priorities", not priorities), ("fused", not fused)):
+            if used:
+                raise UsageError(f"{name} is for method asynchronous: levels have no priority steps")
     graph, weights_ignored = as_arcs(given, weight)
     places = start_places(graph, source, sources)
     parts = workspace.parts(graph, partition)
-    raw = _core.bfs_by_levels(workspace.resident(graph, given), places, parts)
+    raw = _core.bfs(workspace.resident(graph, given), places, method, delta, parts, bool(priorities), bool(fused))
     distance = read_only(raw.take_distance())
+    by_levels = raw.method == "levels"
     return Result(
         VertexArray(distance, graph.numbering),
         [graph.id_of(place) for place in places],
         1,
         weights_ignored,
         False,
-        1,
-        raw.reached,
+        raw.delta,
+        raw.items,
         raw.reached,
         raw.partition_seconds,
         raw.report,
         Trees(graph, distance, places, True),
-        raw.levels,
-        raw.pulled,
+        raw.method,
+        raw.levels if by_levels else None,
+        raw.pulled if by_levels else None,
+        waves=None if by_levels else raw.waves,
     )
 
 
 def find_paths(
     workspace: Workspace,
     given: GraphLike,
-    weight: str | None,
     source: Any,
     sources: Iterable[Any] | None,
-    unit_weights: bool,
     delta: int | None,
     partition: Partition,
+    priorities: bool,
+    fused: bool,
 ) -> Result:
-    """`bfs` where weights are one each, else `sssp`, on devices that are there."""
-    graph, weights_ignored = as_arcs(given, weight) if unit_weights else (as_graph(given, weight), False)
+    """`sssp` by method "asynchronous"."""
+    graph = as_graph(given, "weight")
     places = start_places(graph, source, sources)
     if delta is not None:
         require_whole("delta", delta, 1)
     parts = workspace.parts(graph, partition)
-    raw = _core.shortest_paths(workspace.resident(graph, given), places, unit_weights, delta, parts)
+    raw = _core.shortest_paths(workspace.resident(graph, given), places, delta, parts, bool(priorities), bool(fused))
     distance = read_only(raw.take_distance())
     return Result(
         VertexArray(distance, graph.numbering),
         [graph.id_of(place) for place in places],
-        1 if unit_weights else graph.weight_scale,
-        weights_ignored,
-        not unit_weights and graph.weights_rounded,
+        graph.weight_scale,
+        False,
+        graph.weights_rounded,
         raw.delta,
         raw.items,
         raw.min_items,
         raw.partition_seconds,
         raw.report,
-        Trees(graph, distance, places, unit_weights),
+        Trees(graph, distance, places, False),
+        waves=raw.waves,
     )
 
 

@@ -133,6 +133,51 @@ TEST_P(bfs_graphs_test, LongPath) {
     EXPECT_EQ(finds_levels(make_graph(20'000, path), {0}, job()).levels, 19'999u);
 }
 
+// The same distances whichever way is taken, and the way that suits the graph.
+TEST_P(bfs_graphs_test, ChoosesTheMethod) {
+    const auto takes = [&](const graph::graph& g, const apps::bfs_options& o) {
+        const std::vector<std::uint64_t> sources{1};
+        const auto result = apps::bfs(g, sources, o);
+        const auto expected = apps::dijkstra(g, sources, true);
+        EXPECT_EQ(result.distance, expected);
+        EXPECT_EQ(result.reached, static_cast<std::uint64_t>(
+                                      std::count_if(expected.begin(), expected.end(), [](auto d) { return d >= 0; })));
+        EXPECT_GE(result.items, result.reached);
+        EXPECT_EQ(result.levels > 0, result.method == apps::bfs_method::levels);
+        return result.method;
+    };
+    const auto crowd = graph::generate_kronecker({12, 150'000, false, 255, 7});
+    const auto town = graph::generate_grid({.width = 60, .height = 50, .keep = 1});
+    apps::bfs_options o = job();
+    EXPECT_EQ(takes(crowd, o), apps::bfs_method::levels);
+    EXPECT_EQ(takes(town, o), apps::bfs_method::asynchronous);
+    o.method = apps::bfs_method::levels;
+    EXPECT_EQ(takes(town, o), apps::bfs_method::levels);
+    o.delta = 2;
+    EXPECT_THROW((void)apps::bfs(crowd, std::vector<std::uint64_t>{1}, o), usage_error);
+    o.method = apps::bfs_method::automatic;
+    EXPECT_EQ(takes(crowd, o), apps::bfs_method::asynchronous);
+    o.delta.reset();
+    o.fused = false;
+    EXPECT_EQ(takes(crowd, o), apps::bfs_method::asynchronous);
+}
+
+TEST(BfsMethod, SuitsTheGraph) {
+    const auto levels = [](const apps::degrees& of, int n_pes) {
+        return apps::suitable_method(of, n_pes) == apps::bfs_method::levels;
+    };
+    EXPECT_FALSE(levels({}, 1));
+    EXPECT_TRUE(levels({1 << 21, 180'000'000, 200'000}, 1)) << "a Kronecker graph";
+    EXPECT_TRUE(levels({1 << 21, 180'000'000, 200'000}, 2));
+    EXPECT_TRUE(levels({1 << 24, 16u << 24, 42}, 1)) << "arcs at random";
+    EXPECT_FALSE(levels({264'346, 733'846, 8}, 1)) << "roads";
+    EXPECT_FALSE(levels({24'000'000, 95'980'000, 4}, 1)) << "a grid";
+    EXPECT_FALSE(levels({1'000'000, 26'000'000, 26}, 1)) << "a grid of three dimensions";
+    EXPECT_TRUE(levels({62'586, 147'892, 78}, 1)) << "a sparse network with hubs";
+    EXPECT_FALSE(levels({62'586, 147'892, 78}, 4)) << "whose barriers cost more";
+    EXPECT_FALSE(levels({std::uint64_t{1} << 33, std::uint64_t{1} << 37, apps::most_level_arcs + 1}, 1));
+}
+
 TEST_P(bfs_graphs_test, NewYork) {
     LANEWAY_NEED_SHARED_DATA(file, "graphs/USA-road-d.NY.gr.gz");
     finds_levels(graph::read_graph(file), {99'999}, job());

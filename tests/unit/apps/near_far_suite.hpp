@@ -138,6 +138,19 @@ TEST_P(near_far_test, WavesLeaveOutStepsThatWouldReleaseNothing) {
     EXPECT_LE(near_far_meets_dijkstra(g, 0, o).work.waves, 8u);
 }
 
+TEST_P(near_far_test, BeginsAgainWithALargerReserve) {
+    apps::near_far_options o = job();
+    EXPECT_EQ(near_far_meets_dijkstra(star_graph(600), 0, o).restarts, 0u);
+    o.items = o.reserve_items = 2;
+    for (const bool fused : {true, false}) {
+        o.fused = fused;
+        const auto result = near_far_meets_dijkstra(star_graph(600), 0, o);
+        EXPECT_GE(result.restarts, 1u);
+        EXPECT_EQ(result.reserve_items, std::uint64_t{2} << 2 * result.restarts);
+        EXPECT_EQ(result.work.done, 601u) << "of the last search alone";
+    }
+}
+
 TEST_P(near_far_test, RefusesWrongUseAndTellsOfFullQueues) {
     const auto g = make_graph(3, {{0, 1, 1}});
     const std::uint64_t outside = 3, inside = 0;
@@ -148,7 +161,8 @@ TEST_P(near_far_test, RefusesWrongUseAndTellsOfFullQueues) {
     EXPECT_THROW(apps::near_far(g, std::span(&inside, 1), o), usage_error);
     o = job();
     o.items = o.reserve_items = 2;
-    EXPECT_THROW(apps::near_far(star_graph(600), std::span(&inside, 1), o), device_fault);
+    o.reserve_bytes = 0;
+    EXPECT_THROW(apps::near_far(star_graph(600), std::span(&inside, 1), o), full_worklist);
 }
 
 LANEWAY_ON_DEVICES(near_far_test, program_lists());

@@ -44,9 +44,53 @@ TEST_P(shortest_paths_test, RandomGraphsMeetDijkstra) {
         o.unit_weights = round % 5 == 4;
         if (round % 2 == 0) o.delta = 1 + round % 7;
         if (round % 3 == 0) o.low_water = round % 4;
+        o.priorities = round % 4 != 3;
+        o.fused = round % 5 != 1;
         ASSERT_NO_THROW(meets_dijkstra(g, round % g.vertices(), o));
         if (HasFailure()) return;
     }
+}
+
+// What priorities and one run are for: either can be switched off, so that it can be seen.
+TEST_P(shortest_paths_test, SwitchesChangeTheWorkAndNotTheAnswer) {
+    const std::uint64_t side = is_checked(GetParam()) ? 7 : 60;
+    const auto g = graph::generate_grid({.width = side, .height = side, .keep = 1});
+    apps::shortest_paths_options o = job();
+    o.job.timeout_seconds = 60;
+    o.delta = 10'000;  // of two average arcs
+    const auto counted = [&] {
+        const auto result = apps::shortest_paths(g, 0, o);
+        EXPECT_EQ(result.distance, apps::dijkstra(g, 0, false));
+        EXPECT_EQ(result.waves == 1, o.fused);
+        EXPECT_EQ(result.report.rises > 0, o.priorities);
+        return result;
+    };
+    const auto both = counted();
+    o.fused = false;
+    const auto waves = counted();
+    EXPECT_GE(waves.waves, side) << "a wave goes one arc far";
+    o.priorities = false;
+    const auto neither = counted();
+    EXPECT_GE(neither.waves, 2 * side - 2);
+    o.fused = true;
+    counted();
+    if (is_checked(GetParam())) return;  // too small to do much in vain
+    EXPECT_LT(both.items, 3 * both.min_items);
+    EXPECT_LT(waves.items, 3 * waves.min_items);
+    EXPECT_GT(neither.items, 3 * waves.items / 2);
+}
+
+// A gap between distances takes one rise in waves too, not one for each step.
+TEST_P(shortest_paths_test, WavesLeaveOutStepsThatWouldReleaseNothing) {
+    apps::shortest_paths_options o = job();
+    o.fused = false;
+    o.delta = 1;
+    const auto result = apps::shortest_paths(make_graph(3, {{0, 1, 500'000'000}, {1, 2, 30'000'000}}), 0, o);
+    EXPECT_EQ(result.distance, (std::vector<std::int64_t>{0, 500'000'000, 530'000'000}));
+    EXPECT_LE(result.waves, 8u);
+    if (is_checked(GetParam())) return;  // in virtual time nothing has passed yet
+    o.job.timeout_seconds = 1e-9;
+    EXPECT_THROW((void)apps::shortest_paths(make_graph(2, {{0, 1, 1}}), 0, o), timeout_error);
 }
 
 TEST_P(shortest_paths_test, TheLeastBuffersLoseNothing) {

@@ -126,7 +126,7 @@ TEST_P(item_limits_test, WhereAllQueuesAreFullTheErrorNamesThem) {
         try {
             run_items(one.rt, one.list);
             ADD_FAILURE() << "500 items found room";
-        } catch (const device_fault& e) {
+        } catch (const full_worklist& e) {
             const std::string what = e.what();
             EXPECT_EQ(what.rfind("PE 0 (", 0), 0u) << what;
             EXPECT_NE(what.find("no room left while putting an item into the worklist: of "), std::string::npos)

@@ -48,6 +48,9 @@ TEST(worklist_misuse_test, StartsAndPoliciesThatCannotBeAreRefused) {
     worklist<key, throwing_ring> list(rt.machine(), shares, n, {100, 100, 0});
     EXPECT_THROW(list.set_policy({5, 0, 0}), usage_error);
     EXPECT_THROW(list.start_with({0, n}), usage_error);
+    list.set_fused(false);
+    EXPECT_THROW((void)rt.start(list), usage_error) << "a session has no waves";
+    list.set_fused(true);
     EXPECT_THROW(list.start_with({0}, worklist_word<key>::unreached), usage_error);
     list.start_with(std::vector<std::uint64_t>(1000, 6));  // more than a ring has room for
     list.set_policy({1, 1, ~std::uint64_t{0}});            // much work may run while the threshold rises

@@ -62,6 +62,11 @@ std::shared_ptr<stream_backend> open_stream(const stream_place& place);
 /// What streams of a GPU take from, for as long as the owner lives: with it, opening one allocates nothing and so waits
 /// for no kernel.
 std::shared_ptr<void> keep_stream_pool(const std::shared_ptr<device>& gpu);
+/// A place in a stream that is not the library's, behind all that it has been given so far. A GPU's, by its
+/// cudaStream_t.
+std::shared_ptr<void> mark_stream(int index, void* stream);
+/// What `stream`, as device_stream::call gives it, is given from now on is done behind the mark.
+void wait_for_mark(void* stream, const std::shared_ptr<void>& mark);
 
 /// What the driver says of copies and accesses of one GPU to the memory of another.
 struct peer_finding {
@@ -70,6 +75,8 @@ struct peer_finding {
     int rank = 0;                 ///< the driver's rating of the path, 0 the best
 };
 peer_finding find_peer(int from, int to);
+/// What NVML says of NVLink from one GPU to another, or by way of a switch; empty where it cannot say.
+std::optional<bool> joined_by_nvlink(int one, int other);
 /// Whether lanes of a GPU can use an address: memory of its own, of peers, of the host where it is pinned or managed.
 bool lanes_reach(int index, const void* memory);
 /// "0000:1b:00.0".
