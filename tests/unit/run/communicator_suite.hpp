@@ -51,7 +51,7 @@ TEST_P(communicator_test, LanesPassNumbersRound) {
         const auto wrong = rt.allocate<std::uint64_t>(1);
         communicator_options how = small_options(o);
         how.rules = rules_of(o);
-        how.engines = how.rules.no_any_source ? 2 : 1;
+        how.engines = engines_of(how.rules);
         auto world = rt.communicator(how);
         const bool mixed = o.devices == "cuda:0,cpu:1";
         rt.run(pass_round{wrong.ref(), mixed ? static_cast<std::uint64_t>(o.cpu_threads) : 0}, world);
