@@ -66,7 +66,8 @@ const communicator_options& valid(const communicator_options& o) {
     }
     if (o.engines > 1 && !o.rules.no_any_source) {
         throw usage_error("communicator_options::engines: " + std::to_string(o.engines) +
-                          " share messages by their source, so rules.no_any_source must be promised");
+                          " share messages by their source, or by source and tag, so rules.no_any_source must be "
+                          "promised");
     }
     return o;
 }
@@ -243,6 +244,7 @@ communicator_statistics two_sided_memory::statistics(int pe) const {
         all.counts.unexpected += one.counts.unexpected;
         all.counts.matches += one.counts.matches;
         all.counts.looks += one.counts.looks;
+        if (one.counts.messages + one.counts.receives != 0) ++all.engines_used;
         all.posted += one.posted;
         all.unexpected += one.unexpected;
         all.max_posted = std::max(all.max_posted, one.max_posted);

@@ -69,7 +69,7 @@ bool host_message_slots::ask(int rank, const order& asked, use& given) {
     if (p.closed) throw usage_error("the session has been stopped");
     if (p.free.empty()) {
         for (std::uint32_t i = 0; i < p.uses.size(); ++i) {
-            if (p.uses[i].dropped && is_answered(p, i)) give_back(p, i);
+            if (p.uses[i].dropped && is_answered(p, i) && !holds_message(p, i)) give_back(p, i);
         }
         if (p.free.empty()) return false;
     }
@@ -94,7 +94,7 @@ bool host_message_slots::is_any_coming_back(int rank) const {
         const host_message_slot& slot = slot_of(p, i);
         const bool waits = slot.kind == request_kind::send &&
                            (slot.synchronous != 0 || slot.bytes > options_.eager_bytes);  // for a receive
-        if (p.uses[i].dropped && !waits) return true;
+        if (p.uses[i].dropped && !waits && !holds_message(p, i)) return true;
     }
     return false;
 }
@@ -103,6 +103,12 @@ bool host_message_slots::is_answered(const part& p, std::uint32_t number) const 
     host_message_slot& slot = slot_of(p, number);
     // Partner: the release store of host_message_turn.
     return std::atomic_ref(slot.answered).load(std::memory_order_acquire) == slot.asked;
+}
+
+/// Whether a matched probe has found a message that nobody has asked for yet.
+bool host_message_slots::holds_message(const part& p, std::uint32_t number) const {
+    const host_message_slot& slot = slot_of(p, number);
+    return p.uses[number].used && slot.kind == request_kind::match && is_answered(p, number) && slot.found != 0;
 }
 
 bool host_message_slots::is_over(int rank, use mine) const {
@@ -122,8 +128,21 @@ host_message_slots::answer host_message_slots::take(int rank, use mine, void* to
     if (to != nullptr && !what.got.cancelled) std::memcpy(to, slot.payload(), slot.length);
     const std::lock_guard lock(*p.mutex);
     what.stopped = what.got.cancelled && p.uses[mine.slot].stopped;
-    give_back(p, mine.slot);
+    if (!holds_message(p, mine.slot)) give_back(p, mine.slot);
     return what;
+}
+
+host_message_slots::use host_message_slots::receive_matched(int rank, use mine, std::uint64_t bytes) {
+    part& p = part_of(rank);
+    const std::lock_guard lock(*p.mutex);
+    if (p.closed) throw usage_error("the session has been stopped");
+    host_message_slot& slot = slot_of(p, mine.slot);
+    slot.kind = request_kind::matched_receive;
+    slot.bytes = bytes;
+    p.uses[mine.slot] = {.used = true};
+    ++slot.asked;
+    leave(p, mine.slot);
+    return {mine.slot, slot.asked};
 }
 
 /// With the part's mutex.
@@ -148,7 +167,7 @@ void host_message_slots::cancel(int rank, use mine) {
 void host_message_slots::drop(int rank, use mine) {
     part& p = part_of(rank);
     const std::lock_guard lock(*p.mutex);
-    if (is_answered(p, mine.slot)) return give_back(p, mine.slot);
+    if (is_answered(p, mine.slot) && !holds_message(p, mine.slot)) return give_back(p, mine.slot);
     p.uses[mine.slot].dropped = true;
     if (slot_of(p, mine.slot).kind == request_kind::receive && !p.closed) cancel(p, mine.slot);
 }
@@ -208,6 +227,14 @@ std::uint64_t host_message_slots::sends_left(int rank) const {
     const std::lock_guard lock(*p.mutex);
     std::uint64_t left = 0;
     for (std::uint32_t i = 0; i < p.uses.size(); ++i) left += is_open(p, i, true) ? 1 : 0;
+    return left;
+}
+
+std::uint64_t host_message_slots::matched_left(int rank) const {
+    const part& p = part_of(rank);
+    const std::lock_guard lock(*p.mutex);
+    std::uint64_t left = 0;
+    for (std::uint32_t i = 0; i < p.uses.size(); ++i) left += holds_message(p, i) ? 1 : 0;
     return left;
 }
 

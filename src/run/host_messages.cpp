@@ -24,10 +24,11 @@ std::string host_messages::text_of(const question& asked) const {
     const std::string peer = asked.peer == std::int64_t{any_source}  ? "any PE"
                              : asked.peer == std::int64_t{proc_null} ? "nobody"
                                                                      : "PE " + std::to_string(asked.peer);
-    const char* const what = asked.synchronous                     ? "synchronous send of "
-                             : asked.kind == request_kind::send    ? "send of "
-                             : asked.kind == request_kind::receive ? "receive of "
-                                                                   : "look for ";
+    const bool looks = asked.kind == request_kind::probe || asked.kind == request_kind::match;
+    const char* const what = asked.synchronous                  ? "synchronous send of "
+                             : asked.kind == request_kind::send ? "send of "
+                             : looks                            ? "look for "
+                                                                : "receive of ";
     return what + tag + (asked.kind == request_kind::send ? " to " : " from ") + peer + " by a host thread for PE " +
            std::to_string(asked.rank) + ", communicator " + std::to_string(number_);
 }
@@ -90,6 +91,16 @@ host_messages::place host_messages::ask(const question& asked) {
     return at;
 }
 
+host_messages::place host_messages::receive_matched(const question& asked, const place& at) {
+    const program_access::use mine = session();
+    check(asked);
+    mine.program().refuse_after_stop();
+    if (at.slots != slots_) throw usage_error(text_of(asked) + ": it was matched in a session that has been stopped");
+    const place again{at.slots, at.rank, at.slots->receive_matched(at.rank, at.slot, asked.bytes)};
+    mine.program().wake();
+    return again;
+}
+
 void host_messages::wait_until(const std::string& what, const std::function<bool()>& done) {
     if (done()) return;
     const program_access::use mine = session();
@@ -147,7 +158,13 @@ void host_messages::take_back() {
     slots_->look_at_sends();
     mine.program().await([&] { return slots_->are_sends_looked_at(); });
     for (int rank = 0; rank < slots_->n_ranks(); ++rank) {
-        const std::uint64_t left = slots_->sends_left(rank);
+        const std::uint64_t left = slots_->sends_left(rank), matched = slots_->matched_left(rank);
+        if (matched != 0) {
+            throw usage_error("communicator " + std::to_string(number_) + ": the session is stopped with " +
+                              std::to_string(matched) + (matched == 1 ? " message" : " messages") +
+                              " that host threads have matched for PE " + std::to_string(rank) +
+                              " and not received; the communicator's messages are dropped");
+        }
         if (left == 0) continue;
         throw usage_error("communicator " + std::to_string(number_) + ": the session is stopped with " +
                           std::to_string(left) + (left == 1 ? " send" : " sends") + " of host threads for PE " +
@@ -223,6 +240,37 @@ std::optional<message_status> host_message::look(const std::shared_ptr<host_mess
         return seen.found || !waits;
     });
     return seen.found ? std::optional(seen.got) : std::nullopt;
+}
+
+std::optional<matched_host_message> matched_host_message::look(const std::shared_ptr<host_messages>& all,
+                                                               const host_messages::question& asked, bool waits) {
+    std::optional<matched_host_message> matched;
+    all->wait_until("a look for a message by a host thread", [&] {
+        host_message one(all, asked, nullptr);
+        const host_message_slots::answer seen = one.finish();
+        if (seen.found) matched = matched_host_message(all, asked.rank, seen.got, one.state_->at);
+        return matched.has_value() || !waits;
+    });
+    return matched;
+}
+
+host_message matched_host_message::receive(void* to, std::uint64_t bytes) {
+    const host_messages::question asked{state_->rank, request_kind::matched_receive, state_->got.source,
+                                        state_->got.tag, bytes};
+    if (bytes < state_->got.bytes) {
+        throw usage_error(state_->all->text_of(asked) + ": room for " + std::to_string(bytes) + " of its " +
+                          std::to_string(state_->got.bytes) + " bytes");
+    }
+    if (state_->received.exchange(true)) {
+        throw usage_error(state_->all->text_of(asked) + ": the message has been received already");
+    }
+    try {
+        const bool from_nobody = state_->at.slots == nullptr;
+        return {state_->all, asked, to, from_nobody ? state_->at : state_->all->receive_matched(asked, state_->at)};
+    } catch (const usage_error&) {
+        state_->received = false;
+        throw;
+    }
 }
 
 void host_message::cancel() {

@@ -1,13 +1,14 @@
-// Rates of matching: receives are posted, then as many messages arrive in another order, and the other way round.
+// Rates of matching: receives are posted, then as many messages arrive in another order, and the other way round, but
+// under the rule `no_unexpected`.
 //
-//   bench_matching --devices "cuda:0" --rules "mpi;no_any_source;exact;unordered" --teams "warp;block"
+//   bench_matching --devices "cuda:0" --rules "mpi;no_unexpected;no_any_source;exact;unordered" --teams "warp;block"
 //                  --engines "1;64" --entries "1;64;1024;16384" --wildcards "0;0.1" --json FILE
 // A match is a receive and a message. In MPI's order (`mpi`), and with promises that need fewer chains, each engine has
 // a team of its own, and stands for a communicator, or for one of the parts of a communicator that promises no
-// wildcards (match_rules::engine_of). Of receives with a wildcard, under the rule `mpi` alone, each asks for any
-// source. `unordered`: all lanes of the device use as many tables as there are engines; `entries` are those of a table,
-// and receives and messages of one block meet at the same time. Times are from the first lane's start to the last one's
-// end, by the device's clock.
+// wildcards (match_rules::engine_of). Of receives with a wildcard, under the rules `mpi` and `no_unexpected` alone,
+// each asks for any source. `unordered`: all lanes of the device use as many tables as there are engines; `entries` are
+// those of a table, and receives and messages of one block meet at the same time. Times are from the first lane's start
+// to the last one's end, by the device's clock.
 #include <exception>
 #include <numeric>
 #include <random>
@@ -25,7 +26,8 @@ struct round_script {
     const match_key* receives;
     const match_key* messages;
     std::uint32_t entries;
-    std::uint32_t rounds;  ///< every second one has the messages first
+    std::uint32_t rounds;
+    bool posts_first;  ///< in every round; else every second one has the messages first
 };
 
 /// Of a team, by the device's clock.
@@ -65,8 +67,9 @@ private:
             const matching_engine_ref engine = engines[e];
             const std::uint64_t begin = ctx.now_ns();
             for (std::uint32_t round = 0; round < script.rounds; ++round) {
-                failed += pass(team, engine, round % 2 == 0, lanes, match_outcome::queued);
-                failed += pass(team, engine, round % 2 != 0, lanes, match_outcome::matched);
+                const bool posts = script.posts_first || round % 2 == 0;
+                failed += pass(team, engine, posts, lanes, match_outcome::queued);
+                failed += pass(team, engine, !posts, lanes, match_outcome::matched);
             }
             if (team.number() == 0) spans[e] = {begin, ctx.now_ns()};
         }
@@ -147,13 +150,15 @@ struct piece {
 match_rules rules_of(const std::string& name) {
     match_rules rules;
     if (name == "mpi") return rules;
+    rules.no_unexpected = name == "no_unexpected";
+    if (rules.no_unexpected) return rules;
     rules.no_any_source = true;
     if (name == "no_any_source") return rules;
     rules.no_any_tag = true;
     if (name == "exact") return rules;
     rules.allow_overtaking = true;
     if (name == "unordered") return rules;
-    throw usage_error("rules: mpi, no_any_source, exact or unordered, not " + name);
+    throw usage_error("rules: mpi, no_unexpected, no_any_source, exact or unordered, not " + name);
 }
 
 class measurement {
@@ -208,7 +213,7 @@ private:
     [[nodiscard]] round_script script() const {
         const std::uint64_t wanted = args_.number("matches") / what_.entries;
         return {posted_.data(), arriving_.data(), what_.entries,
-                static_cast<std::uint32_t>(std::max<std::uint64_t>(wanted, 2))};
+                static_cast<std::uint32_t>(std::max<std::uint64_t>(wanted, 2)), what_.rule == "no_unexpected"};
     }
     template <class Loop>
     [[nodiscard]] launch_shape shape() const {
@@ -296,7 +301,8 @@ std::vector<piece> pieces_of(const bench::arguments& args) {
     for (const auto& rule : args.list("rules")) {
         (void)rules_of(rule);
         for (const auto& team : rule == "unordered" ? std::vector<std::string>{"lanes"} : args.list("teams")) {
-            for (const auto& wildcards : rule == "mpi" ? args.list("wildcards") : std::vector<std::string>{"0"}) {
+            const bool may = rule == "mpi" || rule == "no_unexpected";
+            for (const auto& wildcards : may ? args.list("wildcards") : std::vector<std::string>{"0"}) {
                 for (const auto engines : args.numbers("engines", ';', 1, 1u << 20)) {
                     for (const auto entries : args.numbers("entries", ';', 1, 1u << 24)) {
                         pieces.push_back({rule, team, static_cast<std::uint32_t>(engines),
@@ -315,7 +321,7 @@ int main(int argc, char** argv) {
     try {
         const bench::arguments args(argc, argv,
                                     {{"devices", "cpu:1"},
-                                     {"rules", "mpi;no_any_source;exact;unordered"},
+                                     {"rules", "mpi;no_unexpected;no_any_source;exact;unordered"},
                                      {"teams", "warp;block"},
                                      {"engines", "1"},
                                      {"entries", "1;64;1024;16384"},

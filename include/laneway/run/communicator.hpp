@@ -145,6 +145,25 @@ public:
     message_status probe(int rank, std::int64_t source, std::int64_t tag) {
         return *host_message::look(memory_->host(), {rank, request_kind::probe, source, tag}, true);
     }
+    /// Takes the message that a receive of this source and tag would get out of the queues, if there is one: nobody
+    /// else gets it. It keeps one of communicator_options::host_operations until it is received.
+    [[nodiscard]] std::optional<matched_host_message> improbe(int rank, std::int64_t source, std::int64_t tag) {
+        return matched_host_message::look(memory_->host(), {rank, request_kind::match, source, tag}, false);
+    }
+    /// Waits for one.
+    [[nodiscard]] matched_host_message mprobe(int rank, std::int64_t source, std::int64_t tag) {
+        return *matched_host_message::look(memory_->host(), {rank, request_kind::match, source, tag}, true);
+    }
+    /// Receives it, which has to be done before the session is stopped.
+    template <class T>
+    static host_message imrecv(T* data, std::uint64_t count, matched_host_message message) {
+        static_assert(trivially_copyable<T>);
+        return message.receive(data, bytes_of<T>(count));
+    }
+    template <class T>
+    static message_status mrecv(T* data, std::uint64_t count, matched_host_message message) {
+        return imrecv(data, count, std::move(message)).wait();
+    }
     /// Waits for one of several operations that nobody has waited for yet, and says which; their number where there is
     /// none.
     static std::size_t wait_any(std::vector<host_message>& all, message_status& got) {

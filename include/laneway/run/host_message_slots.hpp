@@ -41,8 +41,11 @@ public:
     /// Whether the slot of an operation that nobody waits for will soon be free.
     [[nodiscard]] bool is_any_coming_back(int rank) const;
     [[nodiscard]] bool is_over(int rank, use mine) const;
-    /// What has become of a use that is over, and its slot back. `to`: for a received payload; or null.
+    /// What has become of a use that is over, and its slot back, but that of a matched probe that has found a message.
+    /// `to`: for a received payload; or null.
     answer take(int rank, use mine, void* to);
+    /// Asks, in the slot of a matched probe, for the message that it has found. Throws as ask.
+    [[nodiscard]] use receive_matched(int rank, use mine, std::uint64_t bytes);
     /// Asks for a receive to be taken back, unless it is over.
     void cancel(int rank, use mine);
     /// Nobody will ask what has become of it: its slot comes back by itself, and a receive is taken back.
@@ -57,6 +60,8 @@ public:
     [[nodiscard]] bool are_sends_looked_at() const;
     /// How many of a rank nobody has received.
     [[nodiscard]] std::uint64_t sends_left(int rank) const;
+    /// The same of messages that matched probes have taken out.
+    [[nodiscard]] std::uint64_t matched_left(int rank) const;
 
     [[nodiscard]] int n_ranks() const { return static_cast<int>(parts_.size()); }
     /// Entries that have been left for a rank's control warp so far, and of these, those that it has begun with.
@@ -83,6 +88,7 @@ private:
     void give_back(part& p, std::uint32_t number);
     [[nodiscard]] host_message_slot& slot_of(const part& p, std::uint32_t number) const;
     [[nodiscard]] bool is_answered(const part& p, std::uint32_t number) const;
+    [[nodiscard]] bool holds_message(const part& p, std::uint32_t number) const;
     [[nodiscard]] bool is_open(const part& p, std::uint32_t number, bool sends) const;
     [[nodiscard]] part& part_of(int rank) { return parts_[static_cast<std::size_t>(rank)]; }
     [[nodiscard]] const part& part_of(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }

@@ -48,6 +48,8 @@ public:
     /// Leaves a question. Throws usage_error for what cannot be, without a session, and where too many go on at the
     /// rank; what ended the session.
     [[nodiscard]] place ask(const question& asked);
+    /// Asks for the message that a matched probe holds. Throws as ask.
+    [[nodiscard]] place receive_matched(const question& asked, const place& at);
     /// Waits until it is over. Throws timeout_error past the deadline, and what ended the session.
     void wait(const question& asked, const place& at);
     /// Waits until `done()` holds; the same. `what` names it.
@@ -88,6 +90,10 @@ public:
     host_message() = default;
     host_message(std::shared_ptr<host_messages> all, const host_messages::question& asked, void* to)
         : state_(std::make_shared<state>(std::move(all), asked, to)) {}
+    /// One that goes on there.
+    host_message(std::shared_ptr<host_messages> all, const host_messages::question& asked, void* to,
+                 const host_messages::place& at)
+        : state_(std::make_shared<state>(std::move(all), asked, to, at)) {}
 
     /// Waits until it is over; what a receive got is in its buffer then. Throws usage_error where it has been waited
     /// for already and where the session was stopped before, timeout_error past the deadline, and what ended the
@@ -114,9 +120,14 @@ public:
                                               const host_messages::question& asked, bool waits);
 
 private:
+    friend class matched_host_message;
+
     struct state {
         state(std::shared_ptr<host_messages> messages, const host_messages::question& question, void* target)
             : all(std::move(messages)), asked(question), to(target), at(all->ask(question)) {}
+        state(std::shared_ptr<host_messages> messages, const host_messages::question& question, void* target,
+              const host_messages::place& where)
+            : all(std::move(messages)), asked(question), to(target), at(where) {}
         ~state();
         state(const state&) = delete;
         state& operator=(const state&) = delete;
@@ -133,6 +144,39 @@ private:
     [[nodiscard]] bool is_open() const { return state_ != nullptr && !state_->taken; }
     void refuse_taken() const;
     host_message_slots::answer finish();
+
+    std::shared_ptr<state> state_;
+};
+
+/// A message that a thread has taken out of a rank's queues, and that nobody else gets. A handle: copies are the same.
+/// It has to be received before the session is stopped.
+class matched_host_message {
+public:
+    /// What it is.
+    [[nodiscard]] const message_status& status() const { return state_->got; }
+    /// Receives it. Throws usage_error where it has been received already, where there is less room, and as irecv.
+    host_message receive(void* to, std::uint64_t bytes);
+
+    /// Takes out the message that a receive would get, if there is one; waits for one where `waits`.
+    static std::optional<matched_host_message> look(const std::shared_ptr<host_messages>& all,
+                                                    const host_messages::question& asked, bool waits);
+
+private:
+    struct state {
+        state(std::shared_ptr<host_messages> messages, int of_rank, const message_status& what,
+              host_messages::place where)
+            : all(std::move(messages)), rank(of_rank), got(what), at(std::move(where)) {}
+
+        std::shared_ptr<host_messages> all;
+        int rank;
+        message_status got;
+        host_messages::place at;
+        std::atomic<bool> received = false;
+    };
+
+    matched_host_message(std::shared_ptr<host_messages> all, int rank, const message_status& got,
+                         const host_messages::place& at)
+        : state_(std::make_shared<state>(std::move(all), rank, got, at)) {}
 
     std::shared_ptr<state> state_;
 };

@@ -74,7 +74,7 @@ void run_case(const std::string& devices, const communicator_options& how = {}) 
         if (how.unexpected != unsaid.unexpected) small.unexpected = how.unexpected;
         if (how.requests != unsaid.requests) small.requests = how.requests;
         small.rules = rules_of(o);
-        small.engines = small.rules.no_any_source ? 2 : 1;
+        small.engines = engines_of(small.rules);
         auto world = rt.communicator(small);
         rt.run(on_first<Case>{{from.ref(), to.ref(), wrong.ref(), small.rules}}, world);
         for (int pe = 0; pe < rt.n_pes(); ++pe) ASSERT_EQ(wrong.copy_out(pe)[0], 0u) << "PE " << pe;

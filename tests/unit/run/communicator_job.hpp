@@ -35,4 +35,9 @@ inline match_rules rules_of(const options& round) {
     return rules;
 }
 
+/// So many share messages out, where they may: by source, or by source and tag.
+inline std::uint32_t engines_of(const match_rules& rules) {
+    return !rules.no_any_source ? 1 : rules.no_any_tag ? 8 : 2;
+}
+
 }  // namespace laneway::test

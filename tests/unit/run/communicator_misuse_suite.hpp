@@ -305,7 +305,8 @@ TEST_P(communicator_misuse, TheHostRefusesWhatCannotBe) {
               "communicator_options::unexpected_bytes: 17179869184 at most, not 1099511627776");
     EXPECT_EQ(
         refused({.engines = 4}),
-        "communicator_options::engines: 4 share messages by their source, so rules.no_any_source must be promised");
+        "communicator_options::engines: 4 share messages by their source, or by source and tag, so rules.no_any_source "
+        "must be promised");
     EXPECT_EQ(refused({.ring_slots = 3}), "communicator_options::ring_slots: a power of two from 1 to 65536, not 3");
     EXPECT_EQ(refused({.eager_bytes = 100}),
               "communicator_options::eager_bytes: a multiple of 16 from 64 to 1048576, not 100");

@@ -1,12 +1,10 @@
-// Random programs of sends and receives by several lanes of each PE, with wildcards, tests, probes and receives that
-// are taken back, against MPI's rules.
+// Random programs of sends and receives by several lanes of each PE, against MPI's rules and a sequential model.
 #pragma once
 
 #include <map>
-#include <random>
 #include <tuple>
 
-#include "communicator_job.hpp"
+#include "communicator_replay.hpp"
 #include "unit/sequential_matcher.hpp"
 
 namespace laneway::test {
@@ -14,238 +12,6 @@ namespace {
 
 class communicator_random : public testing::TestWithParam<std::string> {};
 
-constexpr std::uint32_t longest = 96;  // words of a message
-constexpr std::uint32_t most_steps = 32;
-constexpr std::uint32_t most_lanes = 3;
-constexpr std::uint32_t all_steps = most_lanes * most_steps;  ///< of a PE: lane by lane
-
-enum class action : std::uint32_t { send, receive, test, probe, end };
-struct script_step {
-    action what = action::end;
-    std::uint32_t peer = 0;
-    std::uint32_t tag = 0;
-    std::uint32_t words = 0;
-};
-/// What a receive got, or a probe found. Steps are numbered within the PE.
-struct script_result {
-    std::uint32_t source = 0, tag = 0, sender_step = 0, cancelled = 0, words = 0;
-    std::uint32_t wrong = 0;
-};
-
-/// Some lanes of each PE do their steps, and take back what they have not got; then the first one receives what is
-/// left, and all wait for what they have sent.
-struct run_script {
-    symmetric_ref<script_step> steps;
-    symmetric_ref<script_result> results;  ///< of receives and probes by step, then of what was left
-    symmetric_ref<std::uint64_t> from, to;
-    symmetric_ref<std::uint64_t> rest;  ///< messages to this PE, of which lanes take away what they have received
-    symmetric_ref<std::uint64_t> done;  ///< lanes that have
-    std::uint32_t n_lanes;
-    bool takes_back;
-
-    template <class Ctx, class World>
-    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const auto lane = static_cast<std::uint32_t>(ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())));
-        if (lane >= n_lanes) return;
-        const std::uint32_t first = lane * most_steps;
-        message_request requests[most_steps];
-        std::uint32_t open = 0;
-        for (std::uint32_t i = 0; i < most_steps; ++i) {
-            if (!step(ctx, world, first, i, requests, open)) return;
-        }
-        std::uint64_t received = 0;
-        for (std::uint32_t i = 0; i < most_steps; ++i) {
-            if (what_of(ctx, first + i) != action::receive) continue;
-            if (takes_back && !requests[i].is_null() && world.cancel(ctx, requests[i]) != status::ok) return;
-            message_status got;
-            if (!requests[i].is_null()) {
-                if (world.wait(ctx, requests[i], &got) != status::ok) return;
-                note(ctx, first + i, first + i, got);
-            }
-            received += results.local(ctx)[first + i].cancelled != 0 ? 0 : 1;
-        }
-        atomic_add(ctx, rest[0], ~received + 1);
-        ctx.fence(scope::device);
-        atomic_add(ctx, done[0], 1);
-        if (lane == 0 && !receive_rest(ctx, world)) return;
-        for (std::uint32_t i = 0; i < most_steps; ++i) {
-            if (what_of(ctx, first + i) == action::send && world.wait(ctx, requests[i]) != status::ok) return;
-        }
-    }
-
-private:
-    template <class Ctx>
-    LANEWAY_FN action what_of(Ctx& ctx, std::uint32_t at) const {
-        const script_step now = steps.local(ctx)[at];
-        return now.what;
-    }
-    /// What is left when all lanes have what they have.
-    template <class Ctx, class World>
-    LANEWAY_FN bool receive_rest(Ctx& ctx, World& world) const {
-        const auto now = [&](symmetric_ref<std::uint64_t> word) {
-            return ctx.load(address(ctx, word[0], ctx.pe()), order::acquire, scope::device);
-        };
-        message_status got;
-        for (bool found = false; now(done) < n_lanes;) {  // and makes progress meanwhile
-            if (world.iprobe(ctx, ctx.pe(), 0, found, got) != status::ok) return false;
-        }
-        const std::uint64_t left = now(rest);
-        for (std::uint32_t i = 0; i < left; ++i) {
-            if (world.recv(ctx, to[0], longest, any_source, any_tag, &got) != status::ok) return false;
-            note(ctx, all_steps + i, 0, got);
-        }
-        return true;
-    }
-    /// `first`: the lane's first step.
-    template <class Ctx, class World>
-    LANEWAY_FN bool step(Ctx& ctx, World& world, std::uint32_t first, std::uint32_t i, message_request* requests,
-                         std::uint32_t& open) const {
-        const std::uint32_t at = first + i;
-        const script_step now = steps.local(ctx)[at];
-        const std::int64_t peer = now.peer, tag = now.tag;
-        switch (now.what) {
-            case action::send: {
-                const auto me = static_cast<std::uint64_t>(ctx.pe());
-                for (std::uint32_t w = 0; w < now.words; ++w) {
-                    from.local(ctx)[at * longest + w] = me << 32 | at << 16 | w;
-                }
-                const bool waits = at % 5 == 0;
-                return (waits ? world.issend(ctx, from[at * longest], now.words, peer, tag, requests[i])
-                              : world.isend(ctx, from[at * longest], now.words, peer, tag, requests[i])) == status::ok;
-            }
-            case action::receive:
-                open = i;
-                return world.irecv(ctx, to[at * longest], longest, peer, tag, requests[i]) == status::ok;
-            case action::test: {
-                bool over = false;
-                message_status got;
-                const bool had = !requests[open].is_null();
-                if (what_of(ctx, first + open) != action::receive || !had) return true;
-                if (world.test(ctx, requests[open], over, &got) != status::ok) return false;
-                if (over) note(ctx, first + open, first + open, got);
-                return true;
-            }
-            case action::probe: {
-                bool found = false;
-                message_status what;
-                if (world.iprobe(ctx, peer, tag, found, what) != status::ok) return false;
-                if (found) {
-                    results.local(ctx)[at] =
-                        script_result{what.source, what.tag, 0, 0, static_cast<std::uint32_t>(what.bytes / 8), 0};
-                }
-                return true;
-            }
-            default: return true;
-        }
-    }
-    template <class Ctx>
-    LANEWAY_FN void note(Ctx& ctx, std::uint32_t at, std::uint32_t buffer, const message_status& got) const {
-        script_result r;
-        r.cancelled = got.cancelled ? 1 : 0;
-        if (!got.cancelled) {
-            r.source = got.source;
-            r.tag = got.tag;
-            r.words = static_cast<std::uint32_t>(got.bytes / 8);
-            const std::uint64_t first = to.local(ctx)[buffer * longest];
-            r.sender_step = static_cast<std::uint32_t>(first >> 16 & 0xffff);
-            for (std::uint32_t w = 0; w < r.words; ++w) {
-                const std::uint64_t found = to.local(ctx)[buffer * longest + w];
-                r.wrong += found == first + w && found >> 32 == got.source ? 0 : 1;
-            }
-        }
-        results.local(ctx)[at] = r;
-    }
-};
-
-struct script {
-    std::vector<std::vector<script_step>> steps;
-    std::vector<std::uint64_t> messages;  ///< to each PE
-    std::uint32_t n_lanes = 1;
-};
-
-/// How receives say what they want: in any way; or so that MPI knows one outcome, or none.
-enum class wanting { anything, one_source, one_lane };
-
-/// `one_lane`: where there are several lanes, tags say which one sends and which one receives.
-script random_script(std::mt19937& random, int pes, std::uint32_t n_lanes, wanting how) {
-    script made;
-    made.n_lanes = n_lanes;
-    made.messages.resize(static_cast<std::size_t>(pes));
-    made.steps.resize(static_cast<std::size_t>(pes), std::vector<script_step>(all_steps));
-    const std::uint32_t n = static_cast<std::uint32_t>(pes);
-    const auto any = [&] { return static_cast<std::uint32_t>(random() % n_lanes); };
-    for (std::uint32_t pe = 0; pe < n; ++pe) {
-        for (std::uint32_t i = 0; i < n_lanes * most_steps; ++i) {
-            script_step& s = made.steps[pe][i];
-            const auto kind = random() % 8;
-            const std::uint32_t lane = i / most_steps;
-            s.peer = static_cast<std::uint32_t>(random() % n);
-            s.tag = static_cast<std::uint32_t>(random() % 3);
-            const bool sends = kind < 3 && i % most_steps < most_steps / 2 + 8;
-            if (how == wanting::one_lane)
-                s.tag = (s.tag * n_lanes + (sends ? lane : any())) * n_lanes + (sends ? any() : lane);
-            if (sends) {
-                s.what = action::send;
-                s.words = 1 + static_cast<std::uint32_t>(random() % longest / (1 + random() % 8));
-                ++made.messages[s.peer];
-                continue;
-            }
-            s.what = kind < 5 ? action::receive : kind == 5 ? action::probe : action::test;
-            if (s.what != action::receive) continue;
-            if (how == wanting::anything && random() % 3 == 0) s.peer = any_source;
-            const bool may = how == wanting::anything || (how == wanting::one_lane && n_lanes == 1);
-            if (may && random() % 3 == 0) s.tag = any_tag;
-        }
-    }
-    return made;
-}
-
-using results_of_pes = std::vector<std::vector<script_result>>;
-
-results_of_pes run_on(options o, const script& program, const communicator_options& how, bool takes_back) {
-    o.cpu_threads = std::max(o.cpu_threads, static_cast<int>(program.n_lanes));
-    runtime rt(o);
-    auto steps = rt.allocate<script_step>(all_steps);
-    const auto results = rt.allocate<script_result>(all_steps * 8);
-    const auto from = rt.allocate<std::uint64_t>(all_steps * longest),
-               to = rt.allocate<std::uint64_t>(all_steps * longest);
-    auto rest = rt.allocate<std::uint64_t>(1);
-    const auto done = rt.allocate<std::uint64_t>(1);
-    for (int pe = 0; pe < rt.n_pes(); ++pe) {
-        steps.copy_in(pe, program.steps[static_cast<std::size_t>(pe)]);
-        rest.copy_in(pe, {program.messages[static_cast<std::size_t>(pe)]});
-    }
-    auto world = rt.communicator(how);
-    rt.run(run_script{steps.ref(), results.ref(), from.ref(), to.ref(), rest.ref(), done.ref(), program.n_lanes,
-                      takes_back},
-           world);
-    EXPECT_TRUE(world.pending().empty()) << world.account();
-    results_of_pes all;
-    for (int pe = 0; pe < rt.n_pes(); ++pe) all.push_back(results.copy_out(pe));
-    return all;
-}
-
-using takers = std::vector<std::vector<int>>;  ///< by sender and its step: which receive of a PE got the message
-
-/// Which receive of a PE got each message; -1: none. Checks contents and that nothing came twice.
-takers taken_by(const script& program, const std::vector<script_result>& results, std::uint32_t pe) {
-    takers by(program.steps.size(), std::vector<int>(all_steps, -1));
-    for (std::uint32_t i = 0; i < all_steps + static_cast<std::uint32_t>(program.messages[pe]); ++i) {
-        const script_result& r = results[i];
-        if (r.words == 0 || (i < all_steps && program.steps[pe][i].what != action::receive)) continue;
-        EXPECT_EQ(r.wrong, 0u) << "words of a message";
-        const script_step& sent = program.steps[r.source][r.sender_step];
-        EXPECT_TRUE(sent.what == action::send && sent.peer == pe && sent.tag == r.tag && sent.words == r.words);
-        if (i < all_steps) {
-            const script_step& asked = program.steps[pe][i];
-            EXPECT_TRUE((match_key{asked.peer, asked.tag}.accepts({r.source, r.tag}))) << "receive " << i;
-        }
-        int& taker = by[r.source][r.sender_step];
-        EXPECT_EQ(taker, -1) << "received twice";
-        taker = static_cast<int>(i);
-    }
-    return by;
-}
 /// Calls `use(source, step)` for each message to a PE.
 template <class Use>
 void each_message(const script& program, std::uint32_t pe, Use&& use) {
@@ -262,44 +28,165 @@ void expect_all_taken(const script& program, const takers& by, std::uint32_t pe)
     });
 }
 
-/// MPI's order, pair by pair: of two messages of one lane that both of two receives of a lane take, the first goes to
-/// the first. What was left was received behind all that lanes had posted.
-void expect_order(const script& program, const takers& by, std::uint32_t pe) {
-    const auto accepts = [&](int receive, std::uint32_t source, std::uint32_t tag) {
-        if (receive >= static_cast<int>(all_steps)) return true;
-        const script_step& s = program.steps[pe][static_cast<std::size_t>(receive)];
-        return match_key{s.peer, s.tag}.accepts({source, tag});
-    };
-    const auto lane = [](int step) { return step / static_cast<int>(most_steps); };
-    const auto is_before = [&](int a, int b) {
-        return a < b && (lane(a) == lane(b) || b >= static_cast<int>(all_steps));
-    };
-    each_message(program, pe, [&](std::uint32_t source, std::uint32_t second) {
-        const std::uint32_t begin = second / most_steps * most_steps;
-        for (std::uint32_t first = begin; first < second; ++first) {
-            const script_step& a = program.steps[source][first];
-            if (a.what != action::send || a.peer != pe) continue;
-            const int of_first = by[source][first], of_second = by[source][second];
-            const bool overtook = is_before(of_second, of_first) && accepts(of_second, source, a.tag);
-            EXPECT_FALSE(overtook) << "message " << second << " of PE " << source << " overtook " << first;
+/// A program of two lanes on each of two PEs, written by hand, and an outcome.
+struct written_outcome {
+    script program{std::vector(2, std::vector<script_step>(all_steps)), {0, 0}, 2};
+    results_of_pes results = results_of_pes(2, std::vector<script_result>(2 * all_steps));
+    std::uint32_t next[2][2] = {{0, most_steps}, {0, most_steps}};
+
+    /// Each gives the step's number.
+    std::uint32_t send(std::uint32_t pe, std::uint32_t lane, std::uint32_t to, std::uint32_t tag) {
+        ++program.messages[to];
+        return add(pe, lane, {action::send, to, tag, 1});
+    }
+    std::uint32_t receive(std::uint32_t pe, std::uint32_t lane, const match_key& asked) {
+        return add(pe, lane, {action::receive, asked.source, asked.tag, 0});
+    }
+    void test(std::uint32_t pe, std::uint32_t lane, std::uint32_t receive) {
+        results[pe][receive].seen = add(pe, lane, {action::test, 0, 0, 0}) + 1;
+    }
+    void gets(std::uint32_t pe, std::uint32_t receive, std::uint32_t source, std::uint32_t message) {
+        script_result& r = results[pe][receive];
+        r.source = source;
+        r.tag = program.steps[source][message].tag;
+        r.sender_step = message;
+        r.words = 1;
+    }
+    [[nodiscard]] bool is_allowed() const { return outcome_replay(program, results).run().empty(); }
+
+private:
+    std::uint32_t add(std::uint32_t pe, std::uint32_t lane, const script_step& what) {
+        program.steps[pe][next[pe][lane]] = what;
+        return next[pe][lane]++;
+    }
+};
+constexpr match_key whatever{any_source, any_tag};
+
+/// Two messages of one lane or of two, and two receives of one lane or of two, matched as posted and crosswise.
+TEST(outcome_replay_test, OnlyWhatOneLaneSendsAndOneLaneReceivesHasAnOrder) {
+    for (std::uint32_t lanes = 0; lanes < 4; ++lanes) {
+        for (const bool crosswise : {false, true}) {
+            written_outcome all;
+            const std::uint32_t a = all.send(1, 0, 0, 1), b = all.send(1, lanes % 2, 0, 2);
+            const std::uint32_t first = all.receive(0, 0, whatever), second = all.receive(0, lanes / 2, whatever);
+            all.gets(0, first, 1, crosswise ? b : a);
+            EXPECT_FALSE(all.is_allowed()) << "a message is lost";
+            all.gets(0, second, 1, crosswise ? a : b);
+            EXPECT_EQ(all.is_allowed(), !crosswise || lanes != 0) << "lanes " << lanes;
         }
-    });
+    }
+}
+
+TEST(outcome_replay_test, AReceiveLeavesWhatItDoesNotAskFor) {
+    for (const match_key& asked : {match_key{1, 2}, match_key{any_source, 2}, match_key{1, any_tag}}) {
+        written_outcome all;
+        const std::uint32_t a = all.send(1, 0, 0, 1), b = all.send(1, 0, 0, 2);
+        const std::uint32_t first = all.receive(0, 0, asked), second = all.receive(0, 0, whatever);
+        all.gets(0, first, 1, b);
+        all.gets(0, second, 1, a);
+        EXPECT_EQ(all.is_allowed(), asked.tag != any_tag);
+    }
+}
+
+/// A receive that is taken back at the lane's end had a right to what a later one got, if a test has seen that before.
+TEST(outcome_replay_test, AReceiveThatGoesOnHasItsRight) {
+    for (const bool seen : {false, true}) {
+        written_outcome all;
+        const std::uint32_t message = all.send(1, 0, 0, 1);
+        (void)all.receive(0, 0, whatever);
+        const std::uint32_t second = all.receive(0, 0, whatever);
+        if (seen) all.test(0, 0, second);
+        all.gets(0, second, 1, message);
+        EXPECT_EQ(all.is_allowed(), !seen);
+    }
+}
+
+/// Each pair of messages and of receives is in order, but each match would have to be before the next one, in a circle.
+TEST(outcome_replay_test, LanesDoNotOvertakeEachOtherInACircle) {
+    for (const bool circle : {false, true}) {
+        written_outcome all;
+        const std::uint32_t a = all.send(1, 0, 0, 1), b = all.send(1, 0, 0, 1);
+        const std::uint32_t c = all.send(1, 1, 0, 1), d = all.send(1, 1, 0, 1);
+        std::uint32_t receives[4];
+        for (std::uint32_t i = 0; i < 4; ++i) receives[i] = all.receive(0, i / 2, whatever);
+        const std::uint32_t crossed[] = {d, a, b, c}, straight[] = {c, a, b, d};
+        for (std::uint32_t i = 0; i < 4; ++i) all.gets(0, receives[i], 1, (circle ? crossed : straight)[i]);
+        EXPECT_EQ(all.is_allowed(), !circle);
+    }
+}
+
+/// What a lane sends behind a test comes behind what the test has seen, also by way of another PE.
+TEST(outcome_replay_test, NothingIsReceivedBeforeItIsSent) {
+    for (const bool seen : {false, true}) {
+        written_outcome all;
+        const std::uint32_t from_1 = all.receive(0, 0, {1, 1}), from_0 = all.receive(1, 0, {0, 1});
+        all.test(0, 0, from_1);
+        if (seen) all.test(1, 0, from_0);
+        all.gets(1, from_0, 0, all.send(0, 0, 1, 1));
+        all.gets(0, from_1, 1, all.send(1, 0, 0, 1));
+        EXPECT_EQ(all.is_allowed(), !seen);
+    }
 }
 
 /// So many lanes take part, another number in each round.
 std::uint32_t lanes_of(const options& o) { return 1 + static_cast<std::uint32_t>(o.seed) % most_lanes; }
 
-TEST_P(communicator_random, ProgramsWithWildcardsKeepTheOrder) {
+/// A probe finds a message that waits: none that an earlier receive of its lane had a right to, nor one behind another
+/// of the same lane that surely waits as well.
+void expect_probes_allowed(const script& program, const std::vector<script_result>& results, const takers& by,
+                           std::uint32_t pe) {
+    const auto is_before = [](int receive, std::uint32_t probe) {  // in the probe's lane
+        return receive >= 0 && receive < static_cast<int>(probe) &&
+               lane_of(static_cast<std::uint32_t>(receive)) == lane_of(probe);
+    };
+    const auto is_behind = [](int receive, std::uint32_t probe) {
+        const auto at = static_cast<std::uint32_t>(receive);
+        return receive < 0 || at >= all_steps || (at > probe && lane_of(at) == lane_of(probe));
+    };
+    for (std::uint32_t i = 0; i < all_steps; ++i) {
+        const script_step& s = program.steps[pe][i];
+        const script_result& r = results[i];
+        if (s.what != action::probe || r.words == 0) continue;
+        const match_key asked{s.peer, s.tag}, found{r.source, r.tag};
+        EXPECT_TRUE(asked.accepts(found)) << "probe " << i;
+        for (std::uint32_t j = i / most_steps * most_steps; j < i; ++j) {
+            if (program.steps[pe][j].what != action::receive || results[j].cancelled == 0) continue;
+            EXPECT_FALSE(asked_by(program, results, pe, j).accepts(found)) << "probe " << i << ", receive " << j;
+        }
+        bool possible = false;
+        for (std::uint32_t m = 0; m < all_steps; ++m) {
+            const script_step& sent = program.steps[r.source][m];
+            if (sent.what != action::send || sent.peer != pe || sent.tag != r.tag || sent.words != r.words) continue;
+            bool first = !is_before(by[r.source][m], i);
+            for (std::uint32_t k = m / most_steps * most_steps; k < m; ++k) {
+                const script_step& before = program.steps[r.source][k];
+                const bool suits =
+                    before.what == action::send && before.peer == pe && asked.accepts({r.source, before.tag});
+                first = first && !(suits && is_behind(by[r.source][k], i));
+            }
+            possible = possible || first;
+        }
+        EXPECT_TRUE(possible) << "probe " << i << " of PE " << pe << " found what cannot have waited";
+    }
+}
+
+/// Under the promises of rules_of, with several engines where they allow it.
+TEST_P(communicator_random, ProgramsWithWildcardsHaveAnOutcomeThatIsAllowed) {
     const int pes = runtime(options_of(GetParam(), 0)).n_pes();
     every_round(GetParam(), [pes](const options& o) {
         std::mt19937 random(static_cast<std::uint32_t>(o.seed));
-        const script program = random_script(random, pes, lanes_of(o), wanting::anything);
-        const auto found = run_on(o, program, small_options(o), true);
+        match_rules rules = rules_of(o);
+        rules.no_any_source = rules.no_any_tag || o.seed % 8 == 5;  // in half of the rounds any source may be asked for
+        rules.allow_overtaking = false;
+        const script program = random_script(random, pes, lanes_of(o), wanting::anything, rules);
+        communicator_options how = small_options(o);
+        how.engines = engines_of(rules);
+        const auto found = run_on(o, program, how, true);
         for (std::uint32_t pe = 0; pe < program.steps.size(); ++pe) {
             const takers by = taken_by(program, found[pe], pe);
-            expect_all_taken(program, by, pe);
-            expect_order(program, by, pe);
+            expect_probes_allowed(program, found[pe], by, pe);
         }
+        EXPECT_EQ(outcome_replay(program, found).run(), "");
     });
 }
 
@@ -365,10 +252,10 @@ TEST_P(communicator_random, ProgramsWithoutAnySourceGiveTheOneOutcome) {
     const int pes = runtime(options_of(GetParam(), 0)).n_pes();
     every_round(GetParam(), [pes](const options& o) {
         std::mt19937 random(static_cast<std::uint32_t>(o.seed) + 1000);
-        script program = random_script(random, pes, lanes_of(o), wanting::one_lane);
+        const match_rules rules{.no_any_source = true, .no_any_tag = o.seed % 4 == 3};
+        script program = random_script(random, pes, lanes_of(o), wanting::one_lane, rules);
         communicator_options how = small_options(o);
-        how.rules.no_any_source = true;
-        how.engines = 1u << o.seed % 3;
+        how.engines = 1u << o.seed % 4;
         const auto wanted = feed(program);
         const auto found = run_on(o, program, how, false);
         for (std::uint32_t pe = 0; pe < program.steps.size(); ++pe) {
@@ -388,9 +275,9 @@ TEST_P(communicator_random, ProgramsWithoutAnOrderLoseNothing) {
     const int pes = runtime(options_of(GetParam(), 0)).n_pes();
     every_round(GetParam(), [pes](const options& o) {
         std::mt19937 random(static_cast<std::uint32_t>(o.seed) + 2000);
-        script program = random_script(random, pes, lanes_of(o), wanting::one_source);
+        const match_rules rules{.no_any_source = true, .no_any_tag = true, .allow_overtaking = true};
+        script program = random_script(random, pes, lanes_of(o), wanting::one_source, rules);
         communicator_options how = small_options(o);
-        how.rules = {.no_any_source = true, .no_any_tag = true, .no_unexpected = false, .allow_overtaking = true};
         how.engines = 1u << o.seed % 3;
         how.unexpected_bytes = o.seed % 2 == 0 ? how.unexpected_bytes : 1024;
         (void)feed(program);

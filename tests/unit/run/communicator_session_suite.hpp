@@ -75,6 +75,81 @@ TEST_P(communicator_session, ThreadsProbeAndTakeBack) {
     EXPECT_EQ(world.recv(last, &b, 1, 0, 1).tag, 1u);
 }
 
+/// Messages of all forms wait, are taken out, and received in another order.
+TEST_P(communicator_session, ThreadsReceiveWhatTheyHaveMatched) {
+    runtime rt(options_of(GetParam(), 7));
+    auto world = rt.communicator({.eager_bytes = 256, .host_operations = 8});
+    auto session = rt.start(world);
+    const int last = rt.n_pes() - 1;
+    EXPECT_FALSE(world.improbe(0, any_source, any_tag).has_value());
+    const std::vector<std::uint64_t> counts{1, 20, 4000, 2};
+    std::vector<std::vector<std::uint64_t>> sent;
+    std::vector<host_message> sends;
+    for (std::size_t i = 0; i < counts.size(); ++i) sent.push_back(words_of(last, counts[i], i));
+    for (const auto& words : sent) sends.push_back(world.isend(last, words.data(), words.size(), 0, 5));
+    std::vector<matched_host_message> matched;
+    for (std::size_t i = 0; i < 3; ++i) {
+        matched.push_back(i == 1 ? world.improbe(0, last, 5).value() : world.mprobe(0, any_source, any_tag));
+        EXPECT_TRUE(matched[i].status().source == static_cast<unsigned>(last) && matched[i].status().tag == 5);
+        EXPECT_EQ(matched[i].status().bytes, 8 * counts[i]);
+        if (i == 0) session.quiesce();  // the others have come
+    }
+    std::vector<std::uint64_t> got(4000);
+    EXPECT_EQ(world.recv(0, got.data(), 4000, last, 5).bytes, 8 * counts[3]) << "the first that nobody has matched";
+    EXPECT_FALSE(world.iprobe(0, any_source, any_tag).has_value());
+    EXPECT_EQ(thrown<usage_error>([&] { (void)world.mrecv(got.data(), 19, matched[1]); }),
+              "receive of tag 5 from PE " + std::to_string(last) +
+                  " by a host thread for PE 0, communicator 0: room for 152 of its 160 bytes");
+    for (const std::size_t i : {2, 1, 0}) {
+        std::fill(got.begin(), got.end(), 0);
+        EXPECT_EQ(world.mrecv(got.data(), 4000, matched[i]).bytes, 8 * counts[i]);
+        got.resize(counts[i]);
+        EXPECT_EQ(got, sent[i]);
+        got.resize(4000);
+    }
+    EXPECT_EQ(thrown<usage_error>([&] { (void)world.mrecv(got.data(), 4000, matched[0]); }),
+              "receive of tag 5 from PE " + std::to_string(last) +
+                  " by a host thread for PE 0, communicator 0: the message has been received already");
+    communicator::wait_all(sends);
+    EXPECT_EQ(world.mrecv(got.data(), 1, world.mprobe(0, proc_null, 3)).source, proc_null);
+    session.stop();
+    EXPECT_TRUE(world.pending().empty()) << world.account();
+}
+
+/// Two threads wait for the same messages, and each is one's; what is left when the session is stopped is told of.
+TEST_P(communicator_session, AMatchedMessageIsNobodyElses) {
+    runtime rt(options_of(GetParam(), 8));
+    auto world = rt.communicator({.host_operations = 4});
+    const int last = rt.n_pes() - 1;
+    constexpr std::uint64_t n = 16;
+    std::atomic<std::uint64_t> sum = 0;
+    const std::string why = thrown<usage_error>([&] {
+        auto session = rt.start(world);
+        const auto take = [&] {
+            for (std::uint64_t i = 0; i < n / 2; ++i) {
+                std::uint64_t got = 0;
+                (void)world.mrecv(&got, 1, world.mprobe(last, any_source, 2));
+                sum += got;
+            }
+        };
+        std::thread one(take), other(take);
+        for (std::uint64_t i = 1; i <= n; ++i) world.send(0, &i, 1, last, 2);
+        one.join();
+        other.join();
+        world.send(0, &n, 1, last, 3);
+        (void)world.mprobe(last, 0, 3);
+        session.stop();
+    });
+    EXPECT_EQ(sum, n * (n + 1) / 2);
+    EXPECT_EQ(why, "communicator 0: the session is stopped with 1 message that host threads have matched for PE " +
+                       std::to_string(last) + " and not received; the communicator's messages are dropped");
+    auto again = rt.start(world);
+    std::uint64_t got = 0;
+    world.send(0, &n, 1, last, 4);
+    EXPECT_EQ(world.mrecv(&got, 1, world.mprobe(last, 0, any_tag)).tag, 4u) << "and not what was dropped";
+    again.stop();
+}
+
 TEST_P(communicator_session, ThreadsWaitForOneOfSeveral) {
     runtime rt(options_of(GetParam(), 5));
     auto world = rt.communicator();

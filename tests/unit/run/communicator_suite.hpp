@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <tuple>
 
 #include "communicator_job.hpp"
 
@@ -51,7 +52,7 @@ TEST_P(communicator_test, LanesPassNumbersRound) {
         const auto wrong = rt.allocate<std::uint64_t>(1);
         communicator_options how = small_options(o);
         how.rules = rules_of(o);
-        how.engines = how.rules.no_any_source ? 2 : 1;
+        how.engines = engines_of(how.rules);
         auto world = rt.communicator(how);
         const bool mixed = o.devices == "cuda:0,cpu:1";
         rt.run(pass_round{wrong.ref(), mixed ? static_cast<std::uint64_t>(o.cpu_threads) : 0}, world);
@@ -198,6 +199,49 @@ TEST_P(communicator_test, WhatWasPostedBeforeComesFirst) {
         for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u) << "PE " << pe;
         EXPECT_TRUE(world.pending().empty());
     });
+}
+
+/// A lane of PE 0 sends a message to one of the last PE.
+struct send_one {
+    symmetric_ref<std::uint64_t> from, to;
+    std::uint64_t count;
+    bool synchronous;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const int last = ctx.n_pes() - 1;
+        if (ctx.rank() == 0) {
+            (void)(synchronous ? world.ssend(ctx, from[0], count, last, 1) : world.send(ctx, from[0], count, last, 1));
+        } else if (ctx.rank() == ctx.size() - 1) {
+            (void)world.recv(ctx, to[0], count, 0, 1);
+        }
+    }
+};
+
+/// What the receiver would fetch, or answer, is refused between PEs that do not reach each other's memory.
+TEST_P(communicator_test, WhatIsLongOrSynchronousNeedsMemoryThatBothReach) {
+    const std::string to_other = " while sending a message to PE 1";
+    for (const auto& [count, synchronous, why] :
+         {std::tuple{128u, false, std::string{}},
+          {129u, false,
+           "more payload bytes than a message can carry" + to_other + ": 1032 bytes, and a chunk has room for "},
+          {1u, true, "elements that do not exist, have been freed, or are out of reach" + to_other}}) {
+        runtime rt(options_of(GetParam(), 1));
+        if (rt.n_pes() == 1) return;
+        const int last = rt.n_pes() - 1;
+        auto from = rt.allocate<std::uint64_t>(129);
+        const auto to = rt.allocate<std::uint64_t>(129);
+        from.copy_in(0, std::vector<std::uint64_t>(129, 7));
+        auto world = rt.communicator();
+        const auto run = [&] { rt.run(send_one{from.ref(), to.ref(), count, synchronous}, world); };
+        if (is_mixed(GetParam()) && !why.empty()) {
+            const std::string what = thrown<device_fault>(run);
+            EXPECT_NE(what.find(why), std::string::npos) << what;
+            continue;
+        }
+        run();
+        EXPECT_EQ(to.copy_out(last)[count - 1], 7u);
+    }
 }
 
 LANEWAY_ON_DEVICES(communicator_test, device_lists());

@@ -42,6 +42,65 @@ struct largest_tags {
 };
 LANEWAY_CASE(TheLargestTagIsAsGoodAsOthers, largest_tags)
 
+/// One lane of each PE sends the next one many messages, each under a tag of its own, which that one looks for and
+/// takes in every way, the last first.
+struct many_tags {
+    case_view v;
+    static constexpr std::uint32_t n = 64;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        message_request sends[n];
+        for (std::uint64_t i = 0; i < n; ++i) {
+            LANEWAY_OK(world.isend(ctx, &i, 1, next, static_cast<std::int64_t>(i), sends[i]));
+        }
+        for (std::uint64_t i = n; i-- > 0;) {
+            std::uint64_t got = n;
+            message_status what;
+            if (!take(ctx, world, before, static_cast<std::int64_t>(i), got, what)) return;
+            v.expect(ctx, got == i && what.tag == i && what.source == static_cast<unsigned>(before));
+        }
+        LANEWAY_OK(world.wait_all(ctx, sends, n));
+    }
+
+private:
+    template <class Ctx, class World>
+    LANEWAY_FN bool take(Ctx& ctx, World& world, int from, std::int64_t tag, std::uint64_t& got,
+                         message_status& what) const {
+        message_request message;
+        bool found = false;
+        if (tag % 4 == 0) {
+            if (world.mprobe(ctx, from, tag, message, what) != status::ok) return false;
+            return world.mrecv(ctx, &got, 1, message) == status::ok;
+        }
+        if (tag % 4 == 1 && world.probe(ctx, from, tag, what) != status::ok) return false;
+        while (tag % 4 == 2 && !found) {
+            if (world.iprobe(ctx, from, tag, found, what) != status::ok) return false;
+        }
+        return world.recv(ctx, &got, 1, from, tag, &what) == status::ok;
+    }
+};
+
+TEST_P(communicator_cases, TagsShareMessagesOutWhereNoReceiveAsksForAny) {
+    const match_rules by_source{.no_any_source = true}, by_both{.no_any_source = true, .no_any_tag = true};
+    const match_rules in_no_order{.no_any_source = true, .no_any_tag = true, .allow_overtaking = true};
+    for (const match_rules& rules : {by_source, by_both, in_no_order}) {
+        every_fourth_round(GetParam(), [&](const options& o) {
+            runtime rt(o);
+            const auto wrong = rt.allocate<std::uint64_t>(1);
+            auto world = rt.communicator({.requests = 256, .unexpected = many_tags::n, .engines = 8, .rules = rules});
+            rt.run(on_first<many_tags>{{wrong.ref(), wrong.ref(), wrong.ref()}}, world);
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                EXPECT_EQ(wrong.copy_out(pe)[0], 0u) << "PE " << pe;
+                EXPECT_EQ(world.statistics(pe).engines_used, rules == by_source ? 1u : 8u) << "one PE sends to it";
+                EXPECT_EQ(world.statistics(pe).counts.matches, many_tags::n);
+            }
+            EXPECT_TRUE(world.pending().empty()) << world.account();
+        });
+    }
+}
+
 /// All lanes of a PE share a few tags, and exchange under them with the next PE in three communicators at once.
 struct same_tags {
     symmetric_ref<std::uint64_t> sums;  ///< of each communicator what was received, then what was sent

@@ -18,7 +18,7 @@ struct alignas(64) host_message_slot {
     std::uint64_t bytes;  ///< of the payload, or the room for it
     std::uint32_t source, tag;
     std::uint64_t length;
-    std::uint32_t found;        ///< of a probe: whether there is one; of a receive: whether it was taken back
+    std::uint32_t found;        ///< by a probe: whether there is one; of a receive: whether it was taken back
     std::uint32_t synchronous;  ///< of a send
 
     [[nodiscard]] LANEWAY_FN std::byte* payload() { return reinterpret_cast<std::byte*>(this) + payload_at; }
@@ -27,8 +27,8 @@ static_assert(sizeof(host_message_slot) == host_message_slot::payload_at);
 
 /// What the control warp keeps of a slot in use.
 struct host_message_progress {
-    message_request request;
-    message_request cancel;  ///< of the receive, while it goes on
+    message_request request;  ///< of a matched probe that is over: holds the message until it is received
+    message_request cancel;   ///< of the receive, while it goes on
     std::uint32_t open;
     std::uint32_t last_look;  ///< asked for, and not begun with
 };
@@ -91,6 +91,7 @@ private:
         const std::int64_t peer = slot.key.source, tag = slot.key.tag;
         const auto address = reinterpret_cast<std::uint64_t>(slot.payload());
         const message_buffer buffer{slot.payload(), slot.bytes, {host_visible_segment, address}};
+        const message_request matched = mine.request;
         mine = {};
         switch (slot.kind) {
             case request_kind::send:
@@ -100,6 +101,13 @@ private:
                 break;
             case request_kind::receive:
                 if (calls_.receive(ctx, buffer, peer, tag, false, mine.request) != status::ok) return;
+                break;
+            case request_kind::match:
+                if (calls_.begin_match(ctx, slot.key, mine.request) != status::ok) return;
+                break;
+            case request_kind::matched_receive:
+                mine.request = matched;
+                if (calls_.receive_match(ctx, buffer, mine.request) != status::ok) return;
                 break;
             default:  // there are places for all that host threads ask
                 if (!calls_.begin_probe(ctx, slot.key, mine.request)) return;

@@ -172,17 +172,14 @@ public:
             what = nothing_received();
             return status::ok;
         }
-        std::uint32_t number = 0;
+        message_request asked;
+        const status begun = begin_match(ctx, key, asked);
+        if (begun != status::ok) return begun;
         const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
-        const status claimed = sender_.claim(ctx, site, false, number);
-        if (claimed != status::ok) return claimed;
-        const message_request asked = ask(ctx, number, {request_kind::match, key});
         const status waited = waiting_.wait(ctx, site, [&] { return pool_.look(ctx, asked).is_over(); });
         if (waited != status::ok) return waited;
         if (pool_.look(ctx, asked).state() == request_word::nothing) return take(ctx, asked, what);
-        come_behind(ctx, view_.requests + number);
-        const request_slot& slot = view_.requests[number];
-        what = {slot.source, slot.tag, slot.length, false};
+        what = matched(ctx, asked);
         message = asked;
         return status::ok;
     }
@@ -238,6 +235,14 @@ public:
         if (number != request_pool<Ctx>::none) asked = ask(ctx, number, {request_kind::probe, key});
         return number != request_pool<Ctx>::none;
     }
+    /// The same of a matched probe, which takes the place of a receive; ends the run where there is none for long.
+    LANEWAY_FN status begin_match(Ctx& ctx, const match_key& key, message_request& asked) {
+        std::uint32_t number = 0;
+        const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
+        const status claimed = sender_.claim(ctx, site, false, number);
+        if (claimed == status::ok) asked = ask(ctx, number, {request_kind::match, key});
+        return claimed;
+    }
     LANEWAY_FN bool begin_cancel(Ctx& ctx, const message_request& request, message_request& asked) {
         const std::uint32_t number = pool_.claim_for_look(ctx);
         if (number == request_pool<Ctx>::none) return false;
@@ -246,14 +251,18 @@ public:
         return true;
     }
 
-    /// For requests of host threads: looks once, and takes what one that is over has brought. One lane.
+    /// For requests of host threads: looks once, and takes what one that is over has brought; a matched probe keeps the
+    /// message that it has found. One lane.
     LANEWAY_FN status poll(Ctx& ctx, const message_request& request, bool& over, bool& found, message_status& got) {
         over = request.is_null() || request.is_finished();
         if (over) return status::ok;
         const request_word now = pool_.look(ctx, request);
         over = now.is_over();
         found = now.state() == request_word::done;
-        return over ? take(ctx, request, got) : status::ok;
+        if (!over) return status::ok;
+        if (!found || view_.requests[request.number()].kind != request_kind::match) return take(ctx, request, got);
+        got = matched(ctx, request);
+        return status::ok;
     }
     /// A host thread waits for it, as long as it likes.
     LANEWAY_FN void belongs_to_host(Ctx& ctx, const message_request& request) {
@@ -370,6 +379,12 @@ private:
     LANEWAY_FN status finish(Ctx& ctx, const message_request& request, message_status& got) {
         if (request.is_from_nobody()) got = nothing_received();
         return request.is_null() || request.is_finished() ? status::ok : take(ctx, request, got);
+    }
+    /// What a matched probe has found. One lane.
+    LANEWAY_FN message_status matched(Ctx& ctx, const message_request& request) const {
+        const request_slot* const slot = view_.requests + request.number();
+        come_behind(ctx, slot);
+        return {slot->source, slot->tag, slot->length, false};
     }
     /// What a request that is over has brought, and its place back. One lane.
     LANEWAY_FN status take(Ctx& ctx, const message_request& request, message_status& got) {

@@ -140,12 +140,14 @@ private:
         }
         const message_form form = form_of(buffer.bytes, target.synchronous);
         if (form == message_form::in_slot && !of_host && !all_lanes_reach(ctx, buffer.data)) return out_of_reach();
-        if (form == message_form::in_place && !is_symmetric && !of_host) {
-            return fail(ctx, status::too_long, operation::send, to, buffer.bytes, view_.slot_payload);
-        }
         if (form != message_form::in_place && !target.synchronous) return status::ok;
         // The receiver stores an answer: PEs reach each other's symmetric memory, or do not.
-        return address(ctx, view_.answers[0], to) == nullptr ? out_of_reach() : status::ok;
+        const bool reach = address(ctx, view_.answers[0], to) != nullptr;
+        const bool fetched = (is_symmetric || of_host) && reach;
+        if (form == message_form::in_place && !fetched) {
+            return fail(ctx, status::too_long, operation::send, to, buffer.bytes, view_.slot_payload);
+        }
+        return reach ? status::ok : out_of_reach();
     }
     [[nodiscard]] LANEWAY_FN message_form form_of(std::uint64_t bytes, bool synchronous) const {
         return bytes <= (synchronous ? short_synchronous_bytes : short_bytes) ? message_form::in_words

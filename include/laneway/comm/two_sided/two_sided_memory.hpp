@@ -22,7 +22,8 @@ struct communicator_options {
     /// Memory of a PE, of all its engines together, for what such messages of more than 56 bytes bring; each takes a
     /// power of two. Where it is used up, they keep their slots of the ring, and senders wait as soon as it is full.
     std::uint64_t unexpected_bytes = std::uint64_t{1} << 20;
-    /// Matching engines of a PE, a power of two; more than one where no receive asks for any source.
+    /// Matching engines of a PE, a power of two; more than one where no receive asks for any source. They share
+    /// messages out by source; where no receive asks for any tag either, by source and tag.
     std::uint32_t engines = 1;
     std::uint32_t ring_slots = 64;       ///< messages on their way from one PE to another, a power of two
     std::uint32_t eager_bytes = 1024;    ///< longer messages stay with the sender until a receive is there
@@ -38,6 +39,7 @@ struct communicator_options {
 /// What the engines of a PE have done so far, and in how many turns: by one warp or lane, or begun by several warps.
 struct communicator_statistics : matching_statistics {
     std::uint64_t turns = 0, team_turns = 0;
+    std::uint32_t engines_used = 0;  ///< those that have had a message or a receive
 };
 
 /// A message that nobody has received, or a request that nobody has waited for.
