@@ -95,6 +95,13 @@ TEST_P(recursion_test, FibonacciNumbersAtTheLeastWidth) {
         EXPECT_EQ(made.report.run.items, made.calls + inner);  // continuations
         EXPECT_GE(made.report.channels.produced, made.report.run.items);
         EXPECT_EQ(made.report.width, o.seed % 3 != 0 ? 2u : 32u);
+        const channel_statistics& did = made.report.channels;
+        ASSERT_EQ(did.channels.size(), 2u);
+        EXPECT_EQ(did.channels[0].name + ", " + did.channels[1].name, "function 0, continuation 1");
+        EXPECT_EQ(did.channels[0].consumed, made.calls + did.yields);
+        EXPECT_EQ(did.channels[1].consumed, inner) << "a continuation asks for nothing";
+        EXPECT_GE(did.channels[0].produced, made.calls);
+        EXPECT_EQ(did.channels[0].stalls + did.channels[1].stalls, did.yields);
     });
 }
 
