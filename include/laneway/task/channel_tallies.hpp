@@ -14,7 +14,7 @@ class channel_tallies {
 public:
     /// The warp has run elements of a queue of this channel, the same for all lanes.
     LANEWAY_FN void note(const Ctx& ctx, std::uint32_t channel) {
-        if (channel % lanes == static_cast<std::uint32_t>(ctx.lane())) ++mine_[channel / lanes].dispatches;
+        if (channel % lanes == static_cast<std::uint32_t>(ctx.lane())) ++of(channel).dispatches;
     }
     /// Lanes of `open` have run elements of these channels that the warp had kept; those of `back` are not done.
     LANEWAY_FN void note_kept(Ctx& ctx, lane_mask open, lane_mask back, std::uint32_t channel) {
@@ -22,7 +22,7 @@ public:
             const std::uint32_t of_first = ctx.shuffle(full_warp<Ctx>, channel, Ctx::first_lane(open));
             const lane_mask same = ctx.ballot(full_warp<Ctx>, channel == of_first) & open;
             if (of_first % lanes == static_cast<std::uint32_t>(ctx.lane())) {
-                channel_tally& to = mine_[of_first / lanes];
+                channel_tally& to = of(of_first);
                 ++to.dispatches;
                 to.kept_runs += static_cast<std::uint64_t>(Ctx::count_lanes(same));
                 to.kept += static_cast<std::uint64_t>(Ctx::count_lanes(same & ~back));
@@ -47,6 +47,9 @@ public:
 private:
     static constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
     static constexpr std::uint32_t each = (max_channels + lanes - 1) / lanes;  ///< channels of a lane
+
+    /// That of a channel which lies with this lane. Where a lane has one only, it stays in registers.
+    LANEWAY_FN channel_tally& of(std::uint32_t channel) { return mine_[each == 1 ? 0 : channel / lanes]; }
 
     channel_tally mine_[each] = {};
 };
