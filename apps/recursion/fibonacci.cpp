@@ -1,5 +1,9 @@
 #include "recursion/fibonacci.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
 #include "laneway/base/error.hpp"
 
 namespace laneway::apps {
@@ -24,6 +28,19 @@ struct fibonacci_call {
     }
 };
 
+/// The numbers whose sum is fibonacci(n): so many, the largest first, where they are above the grain.
+std::vector<std::uint32_t> split(std::uint32_t n, std::uint32_t grain, std::uint64_t most) {
+    std::vector<std::uint32_t> all{n};
+    while (all.size() < most && all.front() > std::max(grain, 1u)) {
+        const std::uint32_t first = all.front();
+        all.erase(all.begin());
+        for (const std::uint32_t next : {first - 1, first - 2}) {
+            all.insert(std::lower_bound(all.begin(), all.end(), next, std::greater<>()), next);
+        }
+    }
+    return all;
+}
+
 /// Calls of the tree: 2 fibonacci(n + 1) - 1.
 std::uint64_t calls_of(std::uint32_t n) {
     std::uint64_t a = 0, b = 1;
@@ -44,9 +61,11 @@ fibonacci_result fibonacci(runtime& rt, std::uint32_t n, const recursion_options
     fork_join program(rt, fork_join_options_of(options, n > grain ? n - grain + 1 : 1), fibonacci_call{grain},
                       add_both<std::uint64_t>{});
     fibonacci_result made;
-    made.value = program.template run<fibonacci_call>({n})[0];
+    const auto roots = split(n, grain, roots_for(rt, program.width()));
+    const auto values = program.template run<fibonacci_call>(roots);
+    made.value = std::accumulate(values.begin(), values.end(), std::uint64_t{0});
     made.calls = calls_of(n);
-    made.report = report_of(program);
+    made.report = report_of(program, roots.size());
     return made;
 }
 

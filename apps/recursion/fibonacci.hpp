@@ -12,7 +12,7 @@ struct fibonacci_result {
 };
 
 /// fibonacci(n), n up to 90, with fibonacci(0) = 0. `grain`: from there down a lane walks the tree by itself; 1 by
-/// default. Throws as fork_join.
+/// default. On several PEs the host makes the calls at the top of the tree. Throws as fork_join.
 fibonacci_result fibonacci(std::uint32_t n, const recursion_options& options = {});
 /// The same on devices that are open.
 fibonacci_result fibonacci(runtime& rt, std::uint32_t n, const recursion_options& options);

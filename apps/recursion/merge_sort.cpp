@@ -123,11 +123,50 @@ std::uint32_t sort_grain(std::uint64_t keys, bool on_gpus) {
 }
 
 template <class First, class... Functions>
-void sort_with(runtime& rt, const recursion_options& options, std::uint32_t levels, const sorted_range& all,
-               merge_sort_result& made, const First& first, const Functions&... functions) {
+void sort_with(runtime& rt, const recursion_options& options, std::uint32_t levels,
+               const std::vector<sorted_range>& parts, merge_sort_result& made, const First& first,
+               const Functions&... functions) {
     fork_join program(rt, fork_join_options_of(options, levels), first, functions...);
-    (void)program.template run<First>({all});
-    made.report = report_of(program);
+    (void)program.template run<First>(parts);
+    made.report = report_of(program, parts.size());
+}
+
+/// Where the keys of each PE begin, and behind them where the last end. CPU devices have a part each, where that is
+/// worth it. A GPU alone is faster than the host merges what several have sorted.
+std::vector<std::uint64_t> parts_of(runtime& rt, std::uint64_t keys, std::uint32_t grain) {
+    const auto pes = static_cast<std::uint64_t>(rt.n_pes());
+    const std::uint64_t parts = rt.machine().has_gpus() || keys / pes < grain ? 1 : pes;
+    std::vector<std::uint64_t> begins;
+    for (std::uint64_t i = 0; i <= parts; ++i) begins.push_back(keys * i / parts);
+    return begins;
+}
+
+/// Gives PEs their parts of the keys, `most` in each array. Says what to sort: the first range for PE 0, and so on.
+std::vector<sorted_range> share_out(const std::vector<std::uint32_t>& keys, const std::vector<std::uint64_t>& begins,
+                                    std::uint64_t most, symmetric_array<std::uint32_t>& to) {
+    std::vector<sorted_range> parts;
+    for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
+        std::vector<std::uint32_t> part(keys.begin() + static_cast<std::ptrdiff_t>(begins[i]),
+                                        keys.begin() + static_cast<std::ptrdiff_t>(begins[i + 1]));
+        parts.push_back({0, static_cast<std::uint32_t>(part.size()), 0});
+        part.resize(most);
+        to.copy_in(static_cast<int>(i), part);
+    }
+    return parts;
+}
+
+/// Makes sorted parts one, two neighbours at a time.
+void merge_parts(std::vector<std::uint32_t>& keys, std::vector<std::uint64_t> begins) {
+    const auto at = [&](std::uint64_t place) { return keys.begin() + static_cast<std::ptrdiff_t>(place); };
+    while (begins.size() > 2) {
+        std::vector<std::uint64_t> merged{0};
+        for (std::size_t i = 0; i + 1 < begins.size(); i += 2) {
+            const std::uint64_t end = begins[std::min(i + 2, begins.size() - 1)];
+            std::inplace_merge(at(begins[i]), at(begins[i + 1]), at(end));
+            merged.push_back(end);
+        }
+        begins = std::move(merged);
+    }
 }
 
 }  // namespace
@@ -146,20 +185,25 @@ merge_sort_result merge_sort(runtime& rt, const std::vector<std::uint32_t>& keys
     }
     merge_sort_result made;
     if (keys.empty()) return made;
-    auto first = rt.allocate<std::uint32_t>(keys.size());
-    const auto second = rt.allocate<std::uint32_t>(keys.size());
-    first.copy_in(0, keys);
+    const auto begins = parts_of(rt, keys.size(), grain);
+    const std::uint64_t most = begins.back() - begins[begins.size() - 2];  // the last part is no smaller than others
+    auto first = rt.allocate<std::uint32_t>(most);
+    const auto second = rt.allocate<std::uint32_t>(most);
+    const auto parts = share_out(keys, begins, most, first);
     const sort_arrays arrays{{first.ref(), second.ref()}, grain};
-    const sorted_range all{0, static_cast<std::uint32_t>(keys.size()), 0};
-    const std::uint32_t levels = levels_of(keys.size(), grain);
+    const std::uint32_t levels = levels_of(most, grain);
     if (grain <= max_lane_keys) {
-        sort_with(rt, options, levels, all, made, sort{arrays}, merge{arrays}, merge_halves{}, merged{});
+        sort_with(rt, options, levels, parts, made, sort{arrays}, merge{arrays}, merge_halves{}, merged{});
     } else {
         const fork_merges forks{grain};
-        sort_with(rt, options, levels, all, made, sort_by_blocks{grain}, sort_block{arrays}, merge_by_blocks{forks},
+        sort_with(rt, options, levels, parts, made, sort_by_blocks{grain}, sort_block{arrays}, merge_by_blocks{forks},
                   merge_in_parts{forks}, merge_block{arrays}, merged{});
     }
-    made.keys = first.copy_out(0);
+    for (const sorted_range& part : parts) {
+        const auto sorted = first.copy_out(static_cast<int>(&part - parts.data()));
+        made.keys.insert(made.keys.end(), sorted.begin(), sorted.begin() + part.end);
+    }
+    merge_parts(made.keys, begins);
     return made;
 }
 

@@ -16,9 +16,10 @@ struct merge_sort_result {
     recursion_report report;
 };
 
-/// The keys in ascending order, below 2^31 of them, sorted on the first PE. `grain`: so many keys one lane sorts, or
-/// merges, by itself; above max_lane_keys, so many a whole block does, in its shared memory. 0: 64, as in the thesis,
-/// or as suits GPUs and the number of keys. Throws as fork_join, and usage_error above max_block_keys.
+/// The keys in ascending order, below 2^31 of them: on GPUs sorted on the first PE, on CPU devices a part on each,
+/// which the host merges after the run. `grain`: so many keys one lane sorts, or merges, by itself; above
+/// max_lane_keys, so many a whole block does, in its shared memory. 0: 64, as in the thesis, or as suits GPUs and the
+/// number of keys. Throws as fork_join, and usage_error above max_block_keys.
 merge_sort_result merge_sort(const std::vector<std::uint32_t>& keys, const recursion_options& options = {});
 /// The same on devices that are open.
 merge_sort_result merge_sort(runtime& rt, const std::vector<std::uint32_t>& keys, const recursion_options& options);

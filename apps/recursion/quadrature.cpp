@@ -1,5 +1,7 @@
 #include "recursion/quadrature.hpp"
 
+#include <vector>
+
 namespace laneway::apps {
 
 namespace {
@@ -22,6 +24,38 @@ struct integrate {
     }
 };
 
+/// An interval, and where its halves are among those of the tree's top; 0: it has none.
+struct top_interval {
+    simpson_interval whole;
+    std::size_t left = 0, right = 0;
+};
+
+/// The top of the tree, with so many leaves at most.
+std::vector<top_interval> split(const simpson_interval& whole, std::uint64_t most) {
+    std::vector<top_interval> all{{whole}};
+    for (std::size_t i = 0; i < all.size() && all.size() / 2 + 1 < most; ++i) {
+        simpson_interval left, right;
+        double area = 0;
+        if (halve(all[i].whole, left, right, area)) continue;
+        all[i].left = all.size();
+        all[i].right = all.size() + 1;
+        all.push_back({left});
+        all.push_back({right});
+    }
+    return all;
+}
+
+/// Adds up what the leaves have, as continuations do: so the result is the same to the bit. They come from the right,
+/// since a half's place is behind that of its whole.
+double sum_of(const std::vector<top_interval>& all, const std::vector<double>& of_leaves) {
+    std::vector<double> areas(all.size());
+    std::size_t leaf = of_leaves.size();
+    for (std::size_t i = all.size(); i-- > 0;) {
+        areas[i] = all[i].left == 0 ? of_leaves[--leaf] : areas[all[i].left] + areas[all[i].right];
+    }
+    return areas[0];
+}
+
 }  // namespace
 
 quadrature_result quadrature(double from, double to, double tolerance, const recursion_options& options) {
@@ -33,10 +67,16 @@ quadrature_result quadrature(runtime& rt, double from, double to, double toleran
     if (!(tolerance > 0)) throw usage_error("the tolerance of a quadrature is above 0");
     fork_join program(rt, fork_join_options_of(options, max_quadrature_depth + 1), integrate{}, add_both<double>{});
     quadrature_result made;
-    made.area = program.template run<integrate>({first_interval(from, to, tolerance)})[0];
-    made.report = report_of(program);
-    // A tree whose inner nodes have two children each, and one continuation.
-    made.intervals = made.report.run.items - made.report.run.items / 3;
+    const auto top = split(first_interval(from, to, tolerance), roots_for(rt, program.width()));
+    std::vector<simpson_interval> roots;
+    for (const auto& one : top) {
+        if (one.left == 0) roots.push_back(one.whole);
+    }
+    made.area = sum_of(top, program.template run<integrate>(roots));
+    made.report = report_of(program, roots.size());
+    // Trees whose inner nodes have two children each, and one continuation; and the host's inner nodes.
+    const std::uint64_t inner = (made.report.run.items - roots.size()) / 3;
+    made.intervals = 2 * inner + roots.size() + (top.size() - roots.size());
     return made;
 }
 

@@ -1,6 +1,9 @@
 #include "recursion/queens.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <deque>
+#include <numeric>
 
 #include "laneway/base/error.hpp"
 #include "recursion/queens_search.hpp"
@@ -80,11 +83,33 @@ struct place_for_blocks {
     }
 };
 
+/// The boards that the tree begins with: those of the first rows, `enough` of them but no more than `most`, where
+/// `rows` remain at least. Without those on which the next row has no open field, unless there are no others.
+std::vector<queens_board> split(std::uint32_t n, std::uint32_t rows, std::uint64_t enough, std::uint64_t most) {
+    const std::uint32_t all = (std::uint32_t{1} << n) - 1;
+    std::deque<queens_board> boards{{0, 0, 0}};
+    while (boards.size() < enough) {
+        const queens_board first = boards.front();
+        const auto left = n - static_cast<std::uint32_t>(std::popcount(first.columns));
+        const auto open = static_cast<std::size_t>(std::popcount(first.open(all)));
+        if (left <= rows || boards.size() - 1 + open > most || boards.size() - 1 + open == 0) break;
+        boards.pop_front();
+        for (std::uint32_t queens = first.open(all); queens != 0; queens &= queens - 1) {
+            boards.push_back(first.with(queens & (0u - queens)));
+        }
+    }
+    return {boards.begin(), boards.end()};
+}
+
+/// `rows`: that remain at least on the boards that the host begins with.
 template <class First, class Program>
-queens_result result_of(Program& program) {
+queens_result result_of(const runtime& rt, Program& program, std::uint32_t n, std::uint32_t rows) {
+    const auto most = static_cast<std::uint64_t>(rt.n_pes()) * program.width();
+    const auto roots = split(n, rows, roots_for(rt, program.width()), most);
+    const auto solutions = program.template run<First>(roots);
     queens_result made;
-    made.solutions = program.template run<First>({{0, 0, 0}})[0];
-    made.report = report_of(program);
+    made.solutions = std::accumulate(solutions.begin(), solutions.end(), std::uint64_t{0});
+    made.report = report_of(program, roots.size());
     return made;
 }
 
@@ -112,10 +137,13 @@ queens_result queens(runtime& rt, std::uint32_t n, const recursion_options& opti
     const auto how = fork_join_options_of(options, n + 1);
     if (grain <= queens_of_lane) {
         fork_join program(rt, how, place_queen{all, grain}, sum_of_children{});
-        return result_of<place_queen>(program);
+        return result_of<place_queen>(rt, program, n, n > grain ? grain : 1);
     }
     fork_join program(rt, how, place_for_blocks{all, grain}, search_board{all}, sum_of_children{});
-    return n <= grain ? result_of<search_board>(program) : result_of<place_for_blocks>(program);
+    // Blocks do not place the last rows above the grain where the host has.
+    const bool are_blocks = n <= grain + (rt.n_pes() > 1 ? 1 : 0);
+    return are_blocks ? result_of<search_board>(rt, program, n, 1)
+                      : result_of<place_for_blocks>(rt, program, n, grain + 1);
 }
 
 }  // namespace laneway::apps

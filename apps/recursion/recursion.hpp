@@ -1,6 +1,8 @@
 // What the programs of this folder have in common: options, and what a run tells.
 #pragma once
 
+#include <algorithm>
+
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
 #include "laneway/fork_join.hpp"
@@ -18,6 +20,7 @@ struct recursion_report {
     run_report run;
     channel_statistics channels;
     std::uint32_t width = 0;  ///< that was used
+    std::uint64_t roots = 1;  ///< calls that the host has made, on all PEs in turn
 };
 
 /// The options of a fork-join program so many levels deep.
@@ -26,8 +29,15 @@ inline fork_join_options fork_join_options_of(const recursion_options& options, 
 }
 
 template <class Program>
-recursion_report report_of(const Program& program) {
-    return {program.report(), program.statistics(), program.width()};
+recursion_report report_of(const Program& program, std::uint64_t roots = 1) {
+    return {program.report(), program.statistics(), program.width(), roots};
+}
+
+/// Calls that a tree is split into at its top, so that every PE has several: their trees differ in size. One PE has the
+/// whole tree as one call. Not more than the first level has room for.
+inline std::uint64_t roots_for(const runtime& rt, std::uint32_t width) {
+    constexpr std::uint32_t each = 16;
+    return rt.n_pes() == 1 ? 1 : static_cast<std::uint64_t>(rt.n_pes()) * std::min(width, each);
 }
 
 /// Two results that a continuation adds up.

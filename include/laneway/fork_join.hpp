@@ -25,6 +25,7 @@
 //   };
 //   lw::fork_join program(runtime, {.levels = 41}, fib{}, add{});
 //   std::vector<std::uint64_t> results = program.run<fib>({40});
+//   auto service = program.service<fib>();              // for a session: any thread has service.submit<fib>(40).get()
 //
 // Follows the mapping of Cilk to channels of Orr (Fine-grain Task Aggregation and Coordination on GPUs, 2016, 4.3):
 // each function has a stack of channels, one for each depth of the recursion, so memory is bounded and the program
@@ -36,6 +37,7 @@
 
 #include "laneway/channel_graph.hpp"
 #include "laneway/task/fork_plan.hpp"
+#include "laneway/task/fork_service.hpp"
 #include "laneway/task/fork_task.hpp"
 
 namespace laneway {
@@ -47,7 +49,7 @@ class fork_join {
 public:
     /// Throws usage_error where the options leave no room.
     fork_join(runtime& runtime, const fork_join_options& options, const Functions&... functions)
-        : runtime_(runtime), plan_(plan_fork_join(plans(options), options, useful_width(runtime))),
+        : runtime_(runtime), options_(options), plan_(plan_fork_join(plans(options), options, useful_width(runtime))),
           graph_(runtime, {.stack_bytes = plan_.stack_bytes}), kernels_{
                                                                    graph_.kernel(fork_kernel<Functions, Functions...>{
                                                                        functions})...} {
@@ -89,6 +91,35 @@ public:
         return results;
     }
 
+    /// The program as a component of a session, for runtime::start, in which host threads may call the functions
+    /// `Roots`: see fork_service.hpp. It has channels of its own, where all that is spawned lies: warps keep nothing in
+    /// a session. Throws usage_error where the options leave no room.
+    template <class... Roots>
+    [[nodiscard]] auto service(const channel_service_options& how = {}) {
+        static_assert(((number_of_type<Roots, Functions...>() < sizeof...(Functions)) && ...),
+                      "the program has no function of this type: give it to fork_join()");
+        static_assert(sizeof...(Roots) > 0 && (!is_continuation<Roots> && ...),
+                      "host threads call one function at least, and no continuation");
+        channel_graph graph(runtime_);
+        add_channels<Roots...>(graph);
+        constexpr auto first_request = static_cast<std::uint32_t>(sizeof...(Functions));
+        const auto functions =
+            std::make_tuple(serve<Functions>(graph, kernel_with<Functions, Roots...>{code_of<Functions>()},
+                                             number_of_type<Functions, Functions...>())...);
+        const auto requests = std::make_tuple(serve<fork_request<Roots>>(
+            graph, kernel_with<fork_request<Roots>, Roots...>{}, first_request + number_of_type<Roots, Roots...>())...);
+        constexpr auto first_answer = static_cast<std::uint32_t>(first_request + sizeof...(Roots));
+        const auto answers = std::make_tuple(graph.host_kernel(
+            channel<fork_element<fork_answer<Roots>>>{first_answer + number_of_type<Roots, Roots...>()})...);
+        return std::apply(
+            [&](const auto&... kernels) {
+                using made = decltype(graph.service_with(how, deepest_or_fullest_first{}, kernels...));
+                return fork_join_service<made, Roots...>(
+                    graph.service_with(how, deepest_or_fullest_first{}, kernels...), first_request, runtime_.n_pes());
+            },
+            std::tuple_cat(functions, requests, answers));
+    }
+
     /// Of the last run.
     [[nodiscard]] const run_report& report() const { return report_; }
     [[nodiscard]] channel_statistics statistics() const { return graph_.statistics(); }
@@ -105,8 +136,12 @@ private:
         return {.width = width,
                 .levels = options.levels,
                 .at_once = is_continuation<Function> ? 1 : most,
-                .name = std::string(is_continuation<Function> ? "continuation " : "function ") +
-                        std::to_string(number_of_type<Function, Functions...>())};
+                .name = name_of<Function>()};
+    }
+    template <class Function>
+    static std::string name_of() {
+        return std::string(is_continuation<Function> ? "continuation " : "function ") +
+               std::to_string(number_of_type<Function, Functions...>());
     }
     static std::vector<channel_plan> plans(const fork_join_options& options) {
         return {{options_for<Functions>(options, 1), sizeof(fork_element<Functions>)}...};
@@ -120,7 +155,54 @@ private:
         graph_.connect(made, std::get<number_of_type<Function, Functions...>()>(kernels_));
     }
 
+    // In a session, where calls of the host are one level above the functions.
+
+    template <class Function, class... Roots>
+    using kernel_with = fork_kernel<Function, Functions..., fork_request<Roots>..., fork_answer<Roots>...>;
+
+    template <class Function>
+    [[nodiscard]] const Function& code_of() const {
+        return std::get<number_of_type<Function, Functions...>()>(kernels_).code.code;
+    }
+    /// Makes a kernel the consumer of a channel.
+    template <class Function, class Kernel>
+    static kernel_node<Kernel> serve(channel_graph& graph, const Kernel& code, std::uint32_t number) {
+        const auto made = graph.kernel(code);
+        graph.connect(channel<fork_element<Function>>{number}, made);
+        return made;
+    }
+    /// The functions' channels, those of calls, and those of answers, in the order of their numbers.
+    template <class... Roots>
+    void add_channels(channel_graph& graph) const {
+        fork_join_options deeper = options_;
+        ++deeper.levels;
+        std::vector<channel_plan> all = plans(deeper);
+        // With one level they would keep space for elements of a cycle.
+        const auto of_host = [](const std::string& name) {
+            return channel_options{.width = 1, .levels = 2, .name = name};
+        };
+        (all.push_back({of_host("calls of " + name_of<Roots>()), sizeof(fork_element<fork_request<Roots>>)}), ...);
+        (all.push_back({of_host("answers of " + name_of<Roots>()), sizeof(fork_element<fork_answer<Roots>>), true}),
+         ...);
+        const std::uint32_t width = plan_fork_join(all, deeper, useful_width(runtime_)).width;
+        for (auto& plan : all) plan.options.width = width;
+        std::size_t at = 0;
+        (add_channel<Functions>(graph, all[at++].options), ...);
+        (add_channel<fork_request<Roots>>(graph, all[at++].options), ...);
+        (add_channel<fork_answer<Roots>>(graph, all[at++].options), ...);
+    }
+    template <class Function>
+    static void add_channel(channel_graph& graph, const channel_options& chosen) {
+        using element = fork_element<Function>;
+        if constexpr (is_continuation<Function>) {
+            (void)graph.template channel_after<element>(chosen);
+        } else {
+            (void)graph.template channel<element>(chosen);
+        }
+    }
+
     runtime& runtime_;
+    fork_join_options options_;
     fork_join_plan plan_;
     channel_graph graph_;
     std::tuple<kernel_node<fork_kernel<Functions, Functions...>>...> kernels_;

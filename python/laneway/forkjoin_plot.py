@@ -1,4 +1,4 @@
-"""A picture of recursive programs on channels: by workers, and by the width of channels."""
+"""A picture of recursive programs on channels: by workers, by the width of channels, and by depth."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+def occupancy_runs(runs: list[ForkJoinRun]) -> list[ForkJoinRun]:
+    """Of each program the run that tells how full its channels are: that of the widest where warps keep nothing, or the
+    last there is."""
+    return [
+        max((run for run in runs if run.program == program), key=lambda run: (run.sweep == "width", run.width))
+        for program in dict.fromkeys(run.program for run in runs)
+    ]
+
+
 def draw_forkjoin(runs: list[ForkJoinRun], devices: str, file: Path, kind: str) -> None:
     """Write the picture to `file` in the format `kind` ("png", "svg", "pdf")."""
     import matplotlib as mpl
@@ -19,9 +28,9 @@ def draw_forkjoin(runs: list[ForkJoinRun], devices: str, file: Path, kind: str) 
 
     programs = list(dict.fromkeys(run.program for run in runs))
     with mpl.rc_context({"font.size": 10, "text.color": INK, "xtick.color": INK, "ytick.color": INK}):
-        figure = Figure(figsize=(1.5 + 3.4 * len(programs), 8.4), dpi=150, layout="constrained")
+        figure = Figure(figsize=(1.5 + 3.4 * len(programs), 11.0), dpi=150, layout="constrained")
         figure.suptitle(f"Recursion on channels · {devices}", x=0.012, ha="left", weight="bold", size=14)
-        panels = figure.subplots(3, len(programs), squeeze=False)
+        panels = figure.subplots(4, len(programs), squeeze=False)
         for column, program in enumerate(programs):
             of_program = [run for run in runs if run.program == program]
             by_workers = [run for run in of_program if run.sweep == "workers"]
@@ -31,11 +40,15 @@ def draw_forkjoin(runs: list[ForkJoinRun], devices: str, file: Path, kind: str) 
             if by_width:
                 _by_width(panels[1][column], by_width)
                 _by_fill(panels[2][column], by_width)
+            _by_depth(panels[3][column], occupancy_runs(of_program)[0])
         panels[0][0].set_ylabel("speedup over the first")
         panels[1][0].set_ylabel("time relative to the best")
         panels[2][0].set_ylabel("share, %")
-        for row in panels[1:]:
+        panels[3][0].set_ylabel("elements of the fullest queue")
+        for row in panels[1:3]:
             row[0].legend(frameon=False, fontsize=9)
+        for panel in panels[3]:
+            panel.legend(frameon=False, fontsize=9)
         figure.savefig(file, format=kind)
 
 
@@ -68,6 +81,21 @@ def _by_fill(axes: Axes, runs: list[ForkJoinRun]) -> None:
     axes.plot(widths, peaks, "s--", color=OPEN, label="fullest queue, of the width")
     axes.set_ylim(0, 105)
     _width_axis(axes)
+
+
+def _by_depth(axes: Axes, run: ForkJoinRun) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    colors = {0: SERVED, 1: OPEN}
+    for number, one in enumerate(run.channels.channels):
+        peaks = [level.peak for level in one.levels]
+        if peaks:
+            name = one.name or f"channel {number}"
+            axes.plot(range(len(peaks)), peaks, ".-", color=colors.get(number), label=name)
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel(f"depth, at a width of {run.width:,}")
+    open_frame(axes)
 
 
 def _width_axis(axes: Axes) -> None:

@@ -1,5 +1,7 @@
 // Recursive programs on channels.
 
+#include <nanobind/stl/vector.h>
+
 #include "arrays.hpp"
 #include "interruptible.hpp"
 #include "module.hpp"
@@ -42,7 +44,21 @@ auto on_devices(session& owner, const Run& run) {
     });
 }
 
-void register_recursion_results(nb::module_& module) {
+void register_channels(nb::module_& module) {
+    nb::class_<channel_level_statistics>(module, "LevelStatistics", "What went through one level of a channel.")
+        .def_ro("produced", &channel_level_statistics::produced)
+        .def_ro("consumed", &channel_level_statistics::consumed)
+        .def_ro("stalls", &channel_level_statistics::stalls)
+        .def_ro("peak", &channel_level_statistics::peak);
+    nb::class_<one_channel_statistics>(module, "OneChannelStatistics", "What one channel did on all devices.")
+        .def_ro("name", &one_channel_statistics::name)
+        .def_ro("produced", &one_channel_statistics::produced)
+        .def_ro("consumed", &one_channel_statistics::consumed)
+        .def_ro("dispatches", &one_channel_statistics::dispatches)
+        .def_ro("stalls", &one_channel_statistics::stalls)
+        .def_ro("peak", &one_channel_statistics::peak)
+        .def_ro("kept", &one_channel_statistics::kept)
+        .def_ro("levels", &one_channel_statistics::levels);
     nb::class_<channel_statistics>(module, "ChannelStatistics", "What the channels of all devices did in a run.")
         .def_ro("produced", &channel_statistics::produced, "Elements that found space.")
         .def_ro("consumed", &channel_statistics::consumed, "Elements dispatched, those put back again each time.")
@@ -53,7 +69,11 @@ void register_recursion_results(nb::module_& module) {
         .def_ro("moved", &channel_statistics::moved, "Elements sent to devices without work.")
         .def_ro("peak", &channel_statistics::peak, "Most elements that a warp has seen ready in one queue.")
         .def_ro("kept", &channel_statistics::kept, "Elements that never left the warp that had produced them.")
-        .def_ro("given", &channel_statistics::given, "Elements that warps had kept and gave to others.");
+        .def_ro("given", &channel_statistics::given, "Elements that warps had kept and gave to others.")
+        .def_ro("channels", &channel_statistics::channels, "By number.");
+}
+
+void register_recursion_results(nb::module_& module) {
     nb::class_<apps::recursion_report>(module, "RecursionReport")
         .def_ro("run", &apps::recursion_report::run)
         .def_ro("channels", &apps::recursion_report::channels)
@@ -91,6 +111,7 @@ void register_recursion_results(nb::module_& module) {
 }  // namespace
 
 void register_recursion(nb::module_& module) {
+    register_channels(module);
     register_recursion_results(module);
     module.def(
         "fibonacci",

@@ -71,14 +71,24 @@ bool channel_host::take(std::uint32_t channel, void* element, std::size_t bytes,
         collect();
         return pop(channel, element, bytes);
     }
+    wait([&] { return pop(channel, element, bytes); });
+    return true;
+}
+
+void channel_host::wait(const std::function<bool()>& done) {
     const program_access::use mine = session();
     const auto waiting = mine.program().waiting();
     for (;;) {
         collect();
-        if (pop(channel, element, bytes)) return true;
+        if (done()) return;
         mine.program().refuse_after_stop();
         waiting();
     }
+}
+
+std::uint64_t channel_host::sessions() const {
+    const std::lock_guard lock(hearing_);
+    return sessions_;
 }
 
 bool channel_host::pop(std::uint32_t channel, void* element, std::size_t bytes) {
@@ -130,6 +140,7 @@ void channel_host::attach(machine& machine, const comm_plan& plan) {
     table_.fill(store_.memories());
     inboxes_ = std::make_unique<host_inboxes>(machine_, element_bytes_, 0, options_.inbox_slots);
     const std::lock_guard lock(hearing_);
+    ++sessions_;
     result_rings_.clear();
     for (auto& of_channel : taken_) of_channel.clear();  // what nobody took of an earlier session
     const std::size_t slot_bytes = result_slot::bytes_of(element_bytes_);

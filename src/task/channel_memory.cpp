@@ -151,7 +151,7 @@ channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::
       rooms_(owner, std::uint64_t{set_.rooms.classes} * set_.rooms.words_a_class()),
       created_(owner, std::uint64_t{set_.n_shards} * channel_set_ref::words_a_shard),
       finished_(owner, std::uint64_t{worker_blocks_} * (destructive_bytes / sizeof(std::uint64_t))), totals_(owner, 1),
-      set_copy_(owner, 1), moving_(owner, 1) {
+      tallies_(owner, set_.n_channels), marks_(owner, words_.size()), set_copy_(owner, 1), moving_(owner, 1) {
     set_.words = words_.data();
     set_.data = data_.data();
     set_.control = control_.data();
@@ -160,6 +160,8 @@ channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::
     set_.rooms.free = rooms_.data();
     set_.created = created_.data();
     set_.totals = totals_.data();
+    set_.tallies = tallies_.data();
+    set_.marks = marks_.data();
     make_stacks(warps, grid);
     set_copy_.copy_in(&set_, 1);
 }
@@ -200,6 +202,8 @@ void channel_memory::clear() {
     }
     if (set_.stacks.frames != 0) returned_.fill_bytes(0);
     totals_.fill_bytes(0);
+    tallies_.fill_bytes(0);
+    marks_.fill_bytes(0);
     moving_.fill_bytes(0);
 }
 
@@ -258,26 +262,6 @@ void channel_memory::init(std::uint32_t number, const std::byte* elements, std::
         created[s * channel_set_ref::words_a_shard] += n;
     }
     created_.copy_in(created);
-}
-
-void channel_memory::add_to(channel_statistics& sum) const {
-    for (const channel_words& words : words_.copy_out()) {
-        sum.produced += words.reserved;
-        sum.consumed += words.dispatched;
-    }
-    const channel_totals totals = totals_.copy_out()[0];
-    sum.produced += totals.kept;
-    sum.consumed += totals.kept_runs;
-    sum.kept += totals.kept;
-    sum.given += totals.given;
-    sum.dispatches += totals.dispatches;
-    sum.full_dispatches += totals.full_dispatches;
-    sum.yields += totals.yields;
-    sum.stalls += totals.stalls;
-    sum.moved += totals.moved;
-    sum.sent += totals.sent;
-    sum.received += totals.received;
-    sum.peak = std::max(sum.peak, totals.peak);
 }
 
 std::uint64_t channel_memory::open_in(std::uint32_t number, std::uint32_t shard, std::uint32_t level,
@@ -368,12 +352,6 @@ void channel_store::set_boards(const comm_plan& plan, channel_scheduler by) {
 
 symmetric_ref<std::uint32_t> channel_store::requests() const {
     return requests_ == nullptr ? symmetric_ref<std::uint32_t>{} : requests_->ref();
-}
-
-channel_statistics statistics_of(const std::vector<channel_memory>& memories) {
-    channel_statistics sum;
-    for (const auto& memory : memories) memory.add_to(sum);
-    return sum;
 }
 
 }  // namespace laneway

@@ -53,6 +53,21 @@ def test_warps_keep_nothing_where_channels_have_all_the_memory() -> None:
         lw.fibonacci(15, memory_bytes=0, devices="cpu:1")
 
 
+def test_channels_tell_the_shape_of_the_tree_by_depth() -> None:
+    number = lw.fibonacci(12, width=1024, memory_bytes=0, devices="cpu:1")
+    calls, depth = [12], []
+    while calls:
+        depth.append(len(calls))
+        calls = [n - less for n in calls if n >= 2 for less in (1, 2)]
+    function, continuation = number.channels.channels
+    assert [level.produced for level in function.levels] == [level.consumed for level in function.levels] == depth
+    assert (function.produced, function.dispatches, function.stalls) == (sum(depth), sum(depth), 0)
+    # One follows for each call that makes two others, at its depth.
+    assert [level.produced for level in continuation.levels] == [deeper // 2 for deeper in depth[1:]]
+    assert all(0 < level.peak <= level.produced for level in function.levels)
+    assert (function.name, continuation.name) == ("function 0", "continuation 1")
+
+
 def test_a_tree_of_the_benchmark() -> None:
     found = lw.uts("T1", devices="cpu:2")
     assert (found.nodes, found.leaves, found.depth) == (4130071, 3305118, 10)
@@ -170,10 +185,26 @@ def test_the_study_writes_what_it_measured(laneway: Run, tmp_path: Path) -> None
     assert [run["width"] for run in report["runs"]][2:4] == [64, 256]
     drawn = (tmp_path / "work" / "s.svg").read_text()
     assert "width of channels" in drawn
+    assert "depth, at a width of 256" in drawn
+    assert "continuation 1" in drawn
+    for run in report["runs"]:
+        for name in ("produced", "dispatches", "stalls", "kept"):
+            assert sum(one[name] for one in run["channels"]) == run[name], "dispatches of one element each"
+        assert max(one["peak"] for one in run["channels"]) == run["peak"]
+        if run["sweep"] == "width":
+            for one in run["channels"]:
+                assert sum(level["produced"] for level in one["levels"]) == one["produced"]
+                assert max(level["peak"] for level in one["levels"]) == one["peak"]
     assert "fibonacci 18" in done.stdout
     assert "by width, warps keep nothing" in done.stdout
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("fibonacci 18")]
-    assert [row[-2] == "none" for row in rows] == [False, False, True, True]
+    assert [row[-2] == "none" for row in rows[:4]] == [False, False, True, True]
+    widest = next(run for run in report["runs"] if (run["program"], run["width"]) == ("fibonacci", 256))
+    for row, one in zip(rows[4:], widest["channels"]):
+        assert " ".join(row[2:4]) == one["name"]
+        peaks = [level["peak"] for level in one["levels"]]
+        assert row[-3:] == [str(peaks.index(max(peaks))), "of", str(len(peaks))]
+    assert len(rows) == 6
 
 
 def test_the_study_by_width_meets_full_channels() -> None:

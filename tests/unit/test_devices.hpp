@@ -61,6 +61,14 @@ inline std::vector<std::string> program_lists() {
     return lists;
 }
 
+/// Lists and two checked PEs.
+inline std::vector<std::string> with_checked_pair(std::vector<std::string> lists) {
+#if !defined(__CUDACC__)
+    if (std::find(lists.begin(), lists.end(), "checked:2") == lists.end()) lists.push_back("checked:2");
+#endif
+    return lists;
+}
+
 /// Lists and four CPU devices.
 inline std::vector<std::string> to_four(std::vector<std::string> lists) {
 #if !defined(__CUDACC__)

@@ -78,6 +78,7 @@ private:
                 const auto lane = static_cast<std::uint32_t>(ctx.lane());
                 const bool mine = lane < count;
                 const outcome out = (yields >> lane & 1) != 0 ? outcome::yield : outcome::done;
+                warp.tallies.note(ctx, set.channel_of(number % set.queues_a_shard));
                 channel_claims<Ctx, Out, View>::end(ctx, warp, number, team_.place(lane), filled,
                                                     static_cast<int>(count), mine, out);
                 // An element that was put back has been counted once more by then.

@@ -86,11 +86,6 @@ public:
     /// How dispatches went.
     [[nodiscard]] LANEWAY_FN dispatch_history& history() { return history_; }
     [[nodiscard]] LANEWAY_FN const dispatch_history& history() const { return history_; }
-    /// This lane has seen so many ready elements in one queue.
-    LANEWAY_FN void note_ready(std::uint64_t elements) {
-        if (elements > peak_) peak_ = elements;
-    }
-    [[nodiscard]] LANEWAY_FN std::uint64_t peak() const { return peak_; }
 
 private:
     /// Which of 32 queues the lane looks at.
@@ -154,7 +149,7 @@ private:
         std::uint64_t found = 0;
         if (ready != 0) {
             const channel_load load = set.load(channel, q, ready);
-            note_ready(load.ready);
+            set.note_ready(ctx, shard * set.queues_a_shard + q, load.ready);
             found = channel_rank(view_.policy, load, set.channels[channel].rule, q, set.queues_a_shard, history_, turn);
         }
         // Where a policy says "not now" the flag goes as well, and the next look at all queues asks again.
@@ -164,7 +159,6 @@ private:
 
     const View& view_;
     dispatch_history history_;
-    std::uint64_t peak_ = 0;       ///< most ready elements that this lane has seen
     std::uint32_t corrected_ = 0;  ///< word of flags that was corrected last
 };
 

@@ -55,6 +55,7 @@ struct channel_claims {
                 leave_room(ctx, warp, warp.view.set.queue(all.queue), all.room, room_class);
             ctx.sync(full_warp<Ctx>);
         }
+        warp.tallies.note(ctx, all.channel);
         end(ctx, warp, all.queue, all.place, all.filled, all.count, all.mine, out);
         // What the warp keeps of what these have produced is part of them: nobody else counts it.
         if (owed != nullptr) *owed += static_cast<std::uint32_t>(all.count);

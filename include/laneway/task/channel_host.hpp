@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 
 #include "laneway/run/program_access.hpp"
 #include "laneway/run/resident_program.hpp"
@@ -28,6 +29,10 @@ public:
     /// The next element of a channel that host threads consume, of whichever PE; false where there is none, which takes
     /// that nobody waits.
     bool take(std::uint32_t channel, void* element, std::size_t bytes, bool waits);
+    /// Waits until `done()`, which may take: for what the program does. Throws as take.
+    void wait(const std::function<bool()>& done);
+    /// Sessions that the graph has served; each begins with nothing to take.
+    [[nodiscard]] std::uint64_t sessions() const;
     [[nodiscard]] channel_statistics statistics() const;
 
     [[nodiscard]] const channel_store& store() const { return store_; }
@@ -67,8 +72,9 @@ private:
     channel_store store_;
     std::unique_ptr<host_inboxes> inboxes_;
     std::vector<result_ring> result_rings_;
-    std::mutex hearing_;                                     ///< for result_rings_ and taken_
+    mutable std::mutex hearing_;                             ///< for result_rings_, taken_ and sessions_
     std::vector<std::deque<std::vector<std::byte>>> taken_;  ///< by channel: read, and not yet given to anybody
+    std::uint64_t sessions_ = 0;
     program_access access_;
 };
 

@@ -73,8 +73,7 @@ public:
     /// The end of elements that the warp had kept.
     LANEWAY_FN void end_batch(Ctx& ctx, warp_type& warp, const channel_batch& all, const copy_type& copy, outcome out) {
         const lane_mask back = ctx.ballot(full_warp<Ctx>, all.mine && out != outcome::done);
-        if (all.mine) ++warp.kept_runs;
-        if (all.mine && out == outcome::done) ++warp.kept;
+        warp.tallies.note_kept(ctx, ctx.ballot(full_warp<Ctx>, all.mine), back, all.channel);
         if (all.from == channel_source::frames) {
             stack_.free_frames(ctx, all.mine, all.place);
         } else {

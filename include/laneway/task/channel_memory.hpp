@@ -11,6 +11,7 @@
 #include "laneway/simt/device.hpp"
 #include "laneway/simt/run_deadline.hpp"
 #include "laneway/task/channel_moving.hpp"
+#include "laneway/task/channel_statistics.hpp"
 
 namespace laneway {
 
@@ -58,22 +59,6 @@ struct warp_plan {
 /// Text for messages: `channel 1 "frames"`.
 std::string channel_name(std::uint32_t number, const channel_plan& plan);
 
-/// What the channels of all PEs have done in a run.
-struct channel_statistics {
-    std::uint64_t produced = 0;         ///< elements reserved
-    std::uint64_t consumed = 0;         ///< elements dispatched; those that were put back again each time
-    std::uint64_t dispatches = 0;       ///< warps' worth of elements
-    std::uint64_t full_dispatches = 0;  ///< of these, with an element for every lane
-    std::uint64_t yields = 0;           ///< elements that were put back for want of space
-    std::uint64_t stalls = 0;           ///< requests for space that found none
-    std::uint64_t moved = 0;            ///< elements that were sent to PEs without work
-    std::uint64_t sent = 0;             ///< elements that kernels have produced for other PEs
-    std::uint64_t received = 0;         ///< elements that came from kernels of other PEs
-    std::uint64_t peak = 0;             ///< most elements that a warp has seen ready in one queue when it chose
-    std::uint64_t kept = 0;             ///< elements that never left the warp that had produced them
-    std::uint64_t given = 0;            ///< elements that warps had kept and gave to others
-};
-
 /// Channels of one PE. Host only; not thread-safe; between runs.
 class channel_memory {
 public:
@@ -120,6 +105,8 @@ private:
     [[nodiscard]] std::uint64_t open_in(std::uint32_t number, std::uint32_t shard, std::uint32_t level,
                                         const std::vector<channel_words>& words,
                                         const std::vector<std::uint32_t>& done) const;
+    void add_queues_to(one_channel_statistics& sum, std::uint32_t number, const std::vector<channel_words>& words,
+                       const std::vector<queue_marks>& marks) const;
 
     std::shared_ptr<device> owner_;
     std::vector<channel_plan> plans_;
@@ -141,6 +128,8 @@ private:
     buffer<std::uint32_t> hungry_;
     buffer<std::uint32_t> unfreed_;
     buffer<channel_totals> totals_;
+    buffer<channel_tally> tallies_;
+    buffer<queue_marks> marks_;
     buffer<channel_set_ref> set_copy_;
     buffer<moving_words> moving_;
     buffer<std::uint64_t> board_words_;      ///< orders and reports, where a warp gives orders

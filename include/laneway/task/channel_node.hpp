@@ -54,24 +54,23 @@ public:
                 return {stack_->slots(), stack_->capacity(), stack_->slot_bytes(), tag, position, count};
             }
         }
-        return talloc_shared(ctx, to, level, count);
+        const auto found = talloc_shared(ctx, to, level, count);
+        if (!found) count_stall(ctx, to.number, level);
+        return found;
     }
-    /// The same where other warps find them.
+    /// The same where other warps find them; not counted as a stall.
     template <class Ctx, class T>
     [[nodiscard]] LANEWAY_FN reserved_elements<T> talloc_shared(Ctx& ctx, channel<T> to, std::uint32_t level,
                                                                 std::uint32_t count) {
         const channel_layout& layout = set_.channels[to.number];
-        const std::uint32_t number = shard_ * set_.queues_a_shard + layout.first_queue + level;
+        const std::uint32_t number = queue_at(to.number, level);
         const channel_queue_ref queue = set_.queue(shard_, to.number, level);
         std::uint64_t first = 0;
         const std::uint32_t margin = first_in_ == no_queue ? layout.margin
                                      : first_in_ == number ? 0
                                                            : layout.margin / 2;
         const lane_mask mask = ctx.match(ctx.converged(), 2 * number + (first_in_ == no_queue ? 0 : 1));
-        if (!queue.reserve(ctx, mask, count, first, margin)) {
-            ++stalls_;
-            return {};
-        }
+        if (!queue.reserve(ctx, mask, count, first, margin)) return {};
         return {queue.element(0), layout.width, layout.element_bytes, number, first, count};
     }
     /// A place for the continuation of a function, as talloc_at gives one. `kept`: it may be a frame of the warp.
@@ -83,7 +82,10 @@ public:
             return {reinterpret_cast<T*>(stack_->frame(place)), stack_tag::of(of.number, level), place};
         }
         const auto found = talloc_shared(ctx, of, level, 1);
-        if (!found) return {};
+        if (!found) {
+            count_stall(ctx, of.number, level);
+            return {};
+        }
         return {&found[0], found.queue(), set_.queue(found.queue()).place_of(found.first())};
     }
 
@@ -142,7 +144,6 @@ public:
 
     /// The queue that the lane has last made elements ready in; no_queue: none.
     [[nodiscard]] LANEWAY_FN std::uint32_t filled() const { return filled_; }
-    [[nodiscard]] LANEWAY_FN std::uint32_t stalls() const { return stalls_; }
     /// Behind the last slot of the warp's stack that the lane has got; `top` where it has none.
     [[nodiscard]] LANEWAY_FN std::uint32_t kept_end(std::uint32_t top) const { return has_kept_ ? kept_end_ : top; }
     [[nodiscard]] LANEWAY_FN const channel_set_ref& set() const { return set_; }
@@ -153,7 +154,18 @@ protected:
     [[nodiscard]] LANEWAY_FN std::uint32_t level_in(std::uint32_t number) const {
         return set_.channels[number].levels == 1 ? 0 : level_ + 1;
     }
-    LANEWAY_FN void count_stall() { ++stalls_; }
+    /// Number in the PE of a queue that the lane produces into.
+    [[nodiscard]] LANEWAY_FN std::uint32_t queue_at(std::uint32_t number, std::uint32_t level) const {
+        return shard_ * set_.queues_a_shard + set_.channels[number].first_queue + level;
+    }
+    template <class Ctx>
+    LANEWAY_FN void count_stall(Ctx& ctx, std::uint32_t number, std::uint32_t level) const {
+        const std::uint32_t queue = queue_at(number, level);
+        const lane_mask mask = ctx.match(ctx.converged(), queue);
+        if (!elected(ctx, mask)) return;
+        const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
+        ctx.fetch_add(&set_.marks[queue].stalls, lanes, order::relaxed, scope::device);
+    }
     template <class Ctx>
     LANEWAY_FN bool may_reserve(Ctx& ctx, std::uint32_t number, std::uint32_t level, std::uint32_t count) const {
         const channel_layout& layout = set_.channels[number];
@@ -175,7 +187,6 @@ private:
     std::uint32_t first_in_;
     const warp_stack* stack_;
     std::uint32_t filled_ = no_queue;
-    std::uint32_t stalls_ = 0;
     std::uint32_t kept_end_ = 0;
     bool has_kept_ = false;
 };

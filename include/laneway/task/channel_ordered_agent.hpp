@@ -53,6 +53,7 @@ public:
             const std::uint32_t fill = set.queue(q).fill(ctx);
             if (fill == set.board.shown[q]) continue;
             set.board.shown[q] = fill;
+            set.note_ready(ctx, q, fill);
             ctx.store(set.board.fills + q, fill, order::relaxed, scope::system);
         }
         next_shown_ = end == all ? 0 : end;

@@ -131,7 +131,7 @@ public:
         const lane_mask mask = ctx.match(ctx.converged(), number);
         std::uint32_t room = 0;
         if (!set().rooms.take(ctx, mask, number, shard(), room)) {
-            count_stall();
+            count_stall(ctx, to.number, level);
             return false;
         }
         post<T>(ctx, pe, to.number, level, static_cast<std::uint32_t>(ctx.pe()) * set().rooms.a_pe + room, element);

@@ -43,14 +43,22 @@ struct channel_totals {
     std::uint64_t dispatches;       ///< warps' worth of elements
     std::uint64_t full_dispatches;  ///< of these, with an element for every lane
     std::uint64_t yields;           ///< elements that were put back
-    std::uint64_t stalls;           ///< requests for space that found none
     std::uint64_t moved;            ///< elements that were sent to PEs without work
     std::uint64_t sent;             ///< elements that kernels have produced for other PEs
     std::uint64_t received;         ///< elements that came from kernels of other PEs
-    std::uint64_t peak;             ///< most elements that a warp has seen ready in one queue
-    std::uint64_t kept;             ///< elements that ended where warps had kept them
-    std::uint64_t kept_runs;        ///< elements that warps took from there; those that were put back each time
     std::uint64_t given;            ///< elements that warps had kept and gave to others
+};
+/// The same of a channel.
+struct channel_tally {
+    std::uint64_t dispatches;
+    std::uint64_t kept;       ///< elements that ended where warps had kept them
+    std::uint64_t kept_runs;  ///< elements that warps took from there; those that were put back each time
+};
+/// What has happened to a queue, beside what its own words count. Apart from these, as warps that look at a queue read
+/// it and hardly ever write it.
+struct queue_marks {
+    std::uint64_t stalls;  ///< requests for space that found none
+    std::uint64_t peak;    ///< most elements that a warp has seen ready
 };
 
 struct channel_set_ref {
@@ -71,10 +79,12 @@ struct channel_set_ref {
     std::uint32_t* flags = nullptr;
     std::uint64_t* created = nullptr;  ///< words_a_shard a shard: entries of all its queues
     channel_totals* totals = nullptr;
-    channel_rooms_ref rooms;          ///< for elements that travel between PEs
-    channel_board_ref board;          ///< where warps get orders what to serve
-    channel_result_ring_ref results;  ///< in a session: where elements for host threads go
-    channel_stacks_ref stacks;        ///< what warps keep of what they produce
+    channel_tally* tallies = nullptr;  ///< one a channel
+    queue_marks* marks = nullptr;      ///< one a queue
+    channel_rooms_ref rooms;           ///< for elements that travel between PEs
+    channel_board_ref board;           ///< where warps get orders what to serve
+    channel_result_ring_ref results;   ///< in a session: where elements for host threads go
+    channel_stacks_ref stacks;         ///< what warps keep of what they produce
 
     static constexpr std::uint32_t words_a_shard = destructive_bytes / sizeof(std::uint64_t);
 
@@ -148,6 +158,13 @@ struct channel_set_ref {
     LANEWAY_FN void lower_flag(Ctx& ctx, std::uint32_t shard, std::uint32_t inside) const {
         const std::uint32_t bit = std::uint32_t{1} << inside % 32;
         ctx.fetch_and(flags + shard * flags_a_shard() + inside / 32, ~bit, order::relaxed, scope::device);
+    }
+    /// A warp has seen so many ready elements in a queue of the PE. One lane.
+    template <class Ctx>
+    LANEWAY_FN void note_ready(Ctx& ctx, std::uint32_t of_pe, std::uint64_t ready) const {
+        std::uint64_t* const peak = &marks[of_pe].peak;
+        if (ctx.load(peak, order::relaxed, scope::device) >= ready) return;
+        ctx.fetch_max(peak, ready, order::relaxed, scope::device);
     }
     /// By which the user knows a channel.
     [[nodiscard]] LANEWAY_FN std::uint32_t users_number(std::uint32_t number) const {

@@ -7,6 +7,7 @@
 #include "laneway/task/channel_consuming.hpp"
 #include "laneway/task/channel_moving.hpp"
 #include "laneway/task/channel_remote.hpp"
+#include "laneway/task/channel_tallies.hpp"
 
 namespace laneway {
 
@@ -51,9 +52,9 @@ struct channel_warp {
     unsigned turn = 0;
     std::uint32_t filled = none;  ///< the queue that the last dispatch has produced into
     std::uint32_t served = none;  ///< the queue that was served last
-    std::uint64_t stalls = 0, yields = 0, items = 0, moved = 0, sent = 0;  ///< of this lane
-    std::uint64_t kept = 0, kept_runs = 0, given = 0;                      ///< the same
-    std::uint64_t dispatches = 0, full = 0;                                ///< of the warp
+    std::uint64_t yields = 0, items = 0, moved = 0, sent = 0, given = 0;  ///< of this lane
+    std::uint64_t dispatches = 0, full = 0;                               ///< of the warp
+    channel_tallies<Ctx> tallies;
 
     /// Whether the last dispatch found no space for any of its elements.
     [[nodiscard]] LANEWAY_FN bool is_stuck() const { return chooser.history().stuck != 0; }
@@ -71,8 +72,7 @@ struct channel_warp {
         }
     }
     template <class Node>
-    LANEWAY_FN void note_node(const Node& node) {
-        stalls += node.stalls();
+    LANEWAY_FN void note_node([[maybe_unused]] const Node& node) {
         if constexpr (View::receives) sent += node.sent();
     }
     /// Keeps what the next choice and the report need. `number`: of the queue that was served; none: the warp's own.
@@ -92,22 +92,18 @@ struct channel_warp {
 
     /// Adds what the warp has done to the totals of its PE.
     LANEWAY_FN void tell_totals(Ctx& ctx) {
-        std::uint64_t sums[] = {stalls, yields, items, moved, sent, kept, kept_runs, given};
+        std::uint64_t sums[] = {yields, items, moved, sent, given};
         warp_sums(ctx, sums);
-        const std::uint64_t least = warp_min(ctx, ~chooser.peak());
-        out.count_items(ctx, ctx.lane() == 0 ? sums[2] : 0);
+        tallies.tell(ctx, view.set);
+        out.count_items(ctx, ctx.lane() == 0 ? sums[1] : 0);
         if (ctx.lane() != 0) return;
         channel_totals& totals = *view.set.totals;
         ctx.fetch_add(&totals.dispatches, dispatches, order::relaxed, scope::device);
         ctx.fetch_add(&totals.full_dispatches, full, order::relaxed, scope::device);
-        ctx.fetch_add(&totals.stalls, sums[0], order::relaxed, scope::device);
-        ctx.fetch_add(&totals.yields, sums[1], order::relaxed, scope::device);
-        ctx.fetch_add(&totals.moved, sums[3], order::relaxed, scope::device);
-        ctx.fetch_add(&totals.sent, sums[4], order::relaxed, scope::device);
-        ctx.fetch_add(&totals.kept, sums[5], order::relaxed, scope::device);
-        ctx.fetch_add(&totals.kept_runs, sums[6], order::relaxed, scope::device);
-        ctx.fetch_add(&totals.given, sums[7], order::relaxed, scope::device);
-        ctx.fetch_max(&totals.peak, ~least, order::relaxed, scope::device);
+        ctx.fetch_add(&totals.yields, sums[0], order::relaxed, scope::device);
+        ctx.fetch_add(&totals.moved, sums[2], order::relaxed, scope::device);
+        ctx.fetch_add(&totals.sent, sums[3], order::relaxed, scope::device);
+        ctx.fetch_add(&totals.given, sums[4], order::relaxed, scope::device);
     }
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Callable
 
@@ -243,6 +244,7 @@ def _account(
         "stalls": did.stalls,
         "kept": did.kept,
         "given": did.given,
+        "channels": [asdict(one) for one in did.channels],
     }
     return Account(
         subject=subject,

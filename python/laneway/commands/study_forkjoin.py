@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Optional
 
@@ -10,7 +11,7 @@ from rich.table import Table
 
 from laneway.commands.program import BUFFERS, SEED, TIMEOUT
 from laneway.commands.study_files import NUMBERS, Progress, run_study
-from laneway.forkjoin_plot import draw_forkjoin
+from laneway.forkjoin_plot import draw_forkjoin, occupancy_runs
 from laneway.plot import short_number
 from laneway.programs.forkjoin_study import SIZES, WIDTHS, ForkJoinRun, study_forkjoin
 from laneway.summary import device_ranges, seconds
@@ -36,15 +37,18 @@ def forkjoin(
     ),
     runs: int = typer.Option(3, help="Measured runs of each."),
     devices: str = typer.Option(
-        "", help="cuda:0, cpu:1 or others; each tree stays on a device.", show_default="every GPU, else every core"
+        "", help="cuda:0, cpu:1 or others; a tree is shared out.", show_default="every GPU, else every core"
     ),
     json: Optional[Path] = NUMBERS,
-    plot: Optional[Path] = typer.Option(None, help="Draw speedups, widths and full warps: .png, .svg or .pdf."),
+    plot: Optional[Path] = typer.Option(
+        None, help="Draw speedups, widths, full warps and channels by depth: .png, .svg or .pdf."
+    ),
     seed: int = SEED,
     timeout: float = TIMEOUT,
     buffer_bytes: int = BUFFERS,
 ) -> None:
-    """Recursive programs on channels: time, dispatches and full warps by workers and by the width of channels."""
+    """Recursive programs on channels: time, dispatches and full warps by workers and by the width of channels, and
+    how full channels are by depth."""
 
     def measure(progress: Progress) -> list[ForkJoinRun]:
         return study_forkjoin(
@@ -62,6 +66,7 @@ def forkjoin(
 
     names, found = run_study("forkjoin", devices, json, plot, measure, _as_row, draw_forkjoin)
     show(_as_table(found), f"recursion on {device_ranges(names)}; by width, warps keep nothing")
+    show(_by_channel(occupancy_runs(found)), "channels of the widest; depth: of the fullest queue, of so many in use")
 
 
 def _as_table(found: list[ForkJoinRun]) -> Table:
@@ -88,6 +93,30 @@ def _as_table(found: list[ForkJoinRun]) -> Table:
     return table
 
 
+def _by_channel(found: list[ForkJoinRun]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("program")
+    table.add_column("channel")
+    for column in ("width", "elements", "dispatches", "stalls", "peak", "of width", "depth"):
+        table.add_column(column, justify="right")
+    for run in found:
+        for number, one in enumerate(run.channels.channels):
+            peaks = [level.peak for level in one.levels]
+            deepest = peaks.index(one.peak) if one.peak in peaks else 0
+            table.add_row(
+                f"{run.program} {run.size:,}",
+                one.name or str(number),
+                f"{run.width:,}",
+                short_number(one.consumed),
+                short_number(one.dispatches),
+                short_number(one.stalls),
+                short_number(one.peak),
+                f"{100 * one.peak / run.width:.3g} %",
+                f"{deepest} of {len(one.levels)}",
+            )
+    return table
+
+
 def _as_row(run: ForkJoinRun) -> dict[str, object]:
     return {
         "program": run.program,
@@ -109,4 +138,5 @@ def _as_row(run: ForkJoinRun) -> dict[str, object]:
         "given": run.channels.given,
         "moved": run.channels.moved,
         "peak": run.channels.peak,
+        "channels": [asdict(one) for one in run.channels.channels],
     }

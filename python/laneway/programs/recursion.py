@@ -22,6 +22,42 @@ TREES = ("T1", "T5", "T2", "T3", "T4", "T1L", "T3L", "T1XL", "T1XXL")
 
 
 @dataclass(frozen=True)
+class LevelWork:
+    """What went through the queues of one level of a channel, on all devices; what warps keep does not."""
+
+    produced: int
+    """Elements that found space."""
+    consumed: int
+    """Elements that kernels were called for, those that were put back each time."""
+    stalls: int
+    """Requests for space that found none."""
+    peak: int
+    """Most elements that a warp has seen ready in one queue."""
+
+
+@dataclass(frozen=True)
+class OneChannelWork:
+    """What one channel did, on all devices: of a program of functions, one of these."""
+
+    name: str
+    """That the program gives it; "" for none, "arrivals" for what holds work from other devices."""
+    produced: int
+    """Elements that found space, in the channel or with the warp that produced them."""
+    consumed: int
+    """Elements that kernels were called for, those that were put back each time."""
+    dispatches: int
+    """Calls of its kernel by a warp."""
+    stalls: int
+    """Requests for space that found none."""
+    peak: int
+    """Most elements that a warp has seen ready in one queue."""
+    kept: int
+    """Elements that never left the warp that had produced them."""
+    levels: tuple[LevelWork, ...]
+    """By depth, down to the deepest that was used."""
+
+
+@dataclass(frozen=True)
 class ChannelWork:
     """What the channels of all devices did."""
 
@@ -47,6 +83,8 @@ class ChannelWork:
     """Elements that never left the warp that had produced them."""
     given: int
     """Elements that warps had kept and gave to others."""
+    channels: tuple[OneChannelWork, ...] = ()
+    """By number."""
 
     @property
     def full_share(self) -> float:
@@ -202,8 +240,10 @@ def merge_sort(
     buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> SortResult:
-    """The keys, whole numbers from 0 to 2**32 - 1 and less than 2**31 of them, in ascending order, by merge sort on the
-    first device: halves are sorted at the same time, and merged by many lanes.
+    """The keys, whole numbers from 0 to 2**32 - 1 and less than 2**31 of them, in ascending order, by merge sort.
+
+    Halves are sorted at the same time, and merged by many lanes. On GPUs that is on the first device; CPU devices sort
+    a part each, which the host merges after the run.
 
     A lane sorts, or merges, `grain` keys by itself, up to 64; the lanes of a block together above, up to 419328. 0: as
     suits the keys and the devices. All else is as with `fibonacci`.
@@ -324,8 +364,17 @@ def _require_sizes(**sizes: int) -> None:
 
 def _reports(raw: _core.RecursionReport) -> tuple[Report, ChannelWork]:
     did = raw.channels
-    names = (part.name for part in fields(ChannelWork) if part.name != "width")
-    return raw.run, ChannelWork(raw.width, **{name: getattr(did, name) for name in names})
+    names = (part.name for part in fields(ChannelWork) if part.name not in ("width", "channels"))
+    channels = tuple(_one_channel(one) for one in did.channels)
+    return raw.run, ChannelWork(raw.width, **{name: getattr(did, name) for name in names}, channels=channels)
+
+
+def _one_channel(raw: _core.OneChannelStatistics) -> OneChannelWork:
+    levels = [LevelWork(at.produced, at.consumed, at.stalls, at.peak) for at in raw.levels]
+    while levels and levels[-1] == LevelWork(0, 0, 0, 0):
+        levels.pop()
+    names = (part.name for part in fields(OneChannelWork) if part.name != "levels")
+    return OneChannelWork(**{name: getattr(raw, name) for name in names}, levels=tuple(levels))
 
 
 def _words(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.uint32]:

@@ -91,10 +91,19 @@ TEST_P(recursion_test, FibonacciNumbersAtTheLeastWidth) {
         const std::uint32_t n = static_cast<std::uint32_t>(checked() ? 6 + o.seed % 4 : 15);
         const auto made = apps::fibonacci(n, narrow(o, 2));
         EXPECT_EQ(made.value, apps::fibonacci_by_calls(n));
-        const std::uint64_t inner = (made.calls - 1) / 2;
-        EXPECT_EQ(made.report.run.items, made.calls + inner);  // continuations
+        // The host makes the calls at the top of the tree that have others below the roots.
+        const std::uint64_t by_host = made.report.roots - 1;
+        const std::uint64_t inner = (made.calls - 1) / 2 - by_host;
+        EXPECT_EQ(made.report.run.items, made.calls - by_host + inner);  // continuations
         EXPECT_GE(made.report.channels.produced, made.report.run.items);
         EXPECT_EQ(made.report.width, o.seed % 3 != 0 ? 2u : 32u);
+        const channel_statistics& did = made.report.channels;
+        ASSERT_EQ(did.channels.size(), 2u);
+        EXPECT_EQ(did.channels[0].name + ", " + did.channels[1].name, "function 0, continuation 1");
+        EXPECT_EQ(did.channels[0].consumed, made.calls - by_host + did.yields);
+        EXPECT_EQ(did.channels[1].consumed, inner) << "a continuation asks for nothing";
+        EXPECT_GE(did.channels[0].produced, made.calls - by_host);
+        EXPECT_EQ(did.channels[0].stalls + did.channels[1].stalls, did.yields);
     });
 }
 
@@ -189,10 +198,12 @@ TEST_P(recursion_test, ATreeWithoutEndIsStoppedAtTheDeadlineWithWhatIsOpenByDept
         late.memory_bytes = memory_bytes;
         const std::string text = thrown<timeout_error>([&] { (void)apps::fibonacci(90, late); });
         EXPECT_NE(text.find("; channel 0 \"function 0\": "), std::string::npos) << text;
-        // That of the first call, which waits for all others.
+        // Those of the first calls, which wait for all others.
         const std::size_t continuations = text.find("; channel 1 \"continuation 1\": ");
         ASSERT_NE(continuations, std::string::npos) << text;
-        EXPECT_NE(text.find(", 1 at level 0", continuations), std::string::npos) << text;
+        EXPECT_NE(text.find(GetParam().ends_with(":1") ? ", 1 at level 0" : " at level 0", continuations),
+                  std::string::npos)
+            << text;
         EXPECT_NE(text.find(" deeper levels, down to ", continuations), std::string::npos) << text;
         EXPECT_EQ(text.find(" kept by warps)", continuations) != std::string::npos, memory_bytes != 0) << text;
     }
@@ -235,6 +246,45 @@ TEST_P(recursion_test, QueensByDefaultAndAsTheReference) {
         EXPECT_EQ(apps::queens(n, o).solutions, solutions[n]) << n << " queens";
         EXPECT_EQ(apps::queens_by_search({0, 0, 0}, (1u << n) - 1), solutions[n]) << n << " queens";
     }
+}
+
+struct tell_pe {
+    using arguments = std::uint32_t;
+    using result = int;
+
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t, Task& task) const {
+        task.finish(ctx, ctx.pe());
+    }
+};
+
+TEST_P(recursion_test, TreesAreSpreadOverAllPes) {
+    recursion_options o;
+    o.job = options_of(GetParam(), 1);
+    runtime rt(o.job);
+    const int pes = rt.n_pes();
+    fork_join program(rt, {1}, tell_pe{});
+    const auto told = program.run<tell_pe>({0, 1, 2, 3, 4, 5, 6});
+    for (int i = 0; i < 7; ++i) EXPECT_EQ(told[static_cast<std::size_t>(i)], i % pes);
+    // Sixteen calls a PE, where the tree has so many, and the level room for them; one where it is alone.
+    const auto on_all = [&](std::uint64_t most) { return pes == 1 ? 1 : most * static_cast<std::uint64_t>(pes); };
+    const auto number = apps::fibonacci(rt, 14, o);
+    EXPECT_EQ(std::vector({number.value, number.report.roots}), (std::vector<std::uint64_t>{377, on_all(16)}));
+    const auto little = apps::fibonacci(rt, 3, o);
+    EXPECT_EQ(std::vector({little.value, little.report.roots}), (std::vector<std::uint64_t>{2, pes == 1 ? 1u : 3u}));
+    o.grain = 2;
+    const auto ways = apps::queens(rt, 6, o);
+    EXPECT_EQ(ways.solutions, 4u);
+    EXPECT_GE(ways.report.roots, on_all(2));
+    EXPECT_LE(ways.report.roots, pes == 1 ? 1 : on_all(16) + 6);
+    EXPECT_EQ(apps::queens(rt, 3, o).solutions, 0u) << "no board goes on";
+    EXPECT_EQ(apps::queens(rt, 1, o).solutions, 1u);
+    const auto area = apps::quadrature(rt, 0, 1, 3, o);
+    EXPECT_EQ(area.report.roots, std::min(on_all(16), (area.intervals + 1) / 2)) << "no more than it has leaves";
+    o.width = 2;
+    o.grain = 1;
+    EXPECT_EQ(apps::quadrature(rt, 0, 1, 3, o).report.roots, on_all(2));
+    EXPECT_EQ(apps::fibonacci(rt, 14, o).report.roots, on_all(2));
 }
 
 /// Adds up the numbers below one, a part on each lane of a block, and forks like the others on the way.
@@ -325,7 +375,7 @@ TEST_P(recursion_test, LargeTreesFitIntoBoundedMemory) {
     EXPECT_THROW((void)apps::quadrature(0, 1, 0), usage_error);
 }
 
-LANEWAY_ON_DEVICES(recursion_test, program_lists());
+LANEWAY_ON_DEVICES(recursion_test, with_checked_pair(program_lists()));
 
 }  // namespace
 }  // namespace laneway::test

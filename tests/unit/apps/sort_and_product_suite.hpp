@@ -86,6 +86,11 @@ TEST_P(sort_and_product_test, LargeInputsAndWhatIsRefused) {
     const auto sorted = apps::merge_sort(keys, options).keys;
     std::sort(keys.begin(), keys.end());
     EXPECT_EQ(sorted, keys);
+    const auto small = apps::merge_sort(keys_of_kind(3, 200, 1), options);
+    EXPECT_TRUE(std::is_sorted(small.keys.begin(), small.keys.end()));
+    const auto pes = small.report.run.devices.size();
+    const bool on_gpus = small.report.run.devices[0].starts_with("cuda");
+    EXPECT_EQ(small.report.roots, on_gpus || 200 / pes < 64 ? 1 : pes);
     EXPECT_TRUE(apps::merge_sort({}, options).keys.empty());
     options.grain = 32768;
     EXPECT_EQ(apps::merge_sort(random_words(200000, 5), options).keys, keys);
@@ -102,7 +107,7 @@ TEST_P(sort_and_product_test, LargeInputsAndWhatIsRefused) {
     }
 }
 
-LANEWAY_ON_DEVICES(sort_and_product_test, program_lists());
+LANEWAY_ON_DEVICES(sort_and_product_test, with_checked_pair(program_lists()));
 
 }  // namespace
 }  // namespace laneway::test

@@ -128,6 +128,11 @@ protected:
         for (int pe = 0; pe < pes; ++pe) sum += counted.copy_out(pe)[0];
         return sum;
     }
+    /// Elements of count_ones at each level below one number, added.
+    static void add_calls(std::vector<std::uint64_t>& of_levels, std::uint32_t n, std::size_t level = 0) {
+        ++of_levels[level];
+        for (std::uint32_t i = 1; n > 2 && i <= 2; ++i) add_calls(of_levels, n - i, level + 1);
+    }
     static options one_round() {
         options o = options_of(GetParam(), 1);
         o.gpu_blocks = 0;
@@ -146,8 +151,10 @@ TEST_P(channel_graph_test, RecursionEndsAtEveryWidthFromTheLeast) {
         const auto kernel = graph.kernel(count_ones{numbers, result.ref()});
         graph.connect(numbers, kernel);
         std::uint64_t expected = 0, tasks = 0;
+        std::vector<std::uint64_t> calls(n);
         for (int pe = 0; pe < rt.n_pes(); ++pe) {
             const std::uint32_t mine = n - static_cast<std::uint32_t>(pe);
+            add_calls(calls, mine);
             std::uint64_t a = 1, b = 1;
             for (std::uint32_t i = 2; i < mine; ++i) a = std::exchange(b, a + b);
             expected += b;
@@ -164,6 +171,76 @@ TEST_P(channel_graph_test, RecursionEndsAtEveryWidthFromTheLeast) {
         EXPECT_LE(statistics.dispatches, statistics.consumed);
         EXPECT_GE(statistics.peak, 1u);
         EXPECT_LE(statistics.peak, std::bit_ceil(width));
+        ASSERT_EQ(statistics.channels.size(), 1u);
+        const auto& levels = statistics.channels[0].levels;
+        ASSERT_EQ(levels.size(), n);
+        EXPECT_EQ(statistics.stalls, statistics.yields);
+        EXPECT_EQ(levels[0].stalls, 0u);
+        for (std::size_t l = 0; l < n; ++l) {
+            EXPECT_EQ(levels[l].produced, calls[l]) << l;
+            // An element is put back as often as what it produces finds no space one level deeper.
+            EXPECT_EQ(levels[l].consumed, calls[l] + (l + 1 < n ? levels[l + 1].stalls : 0)) << l;
+            EXPECT_EQ(levels[l].peak > 0, calls[l] > 0) << l;
+            EXPECT_LE(levels[l].peak, std::min<std::uint64_t>(width, calls[l])) << l;
+        }
+    });
+}
+
+/// Two elements one level deeper for each, and one in another channel for each of the last level.
+struct grow {
+    using element = std::uint32_t;  ///< levels below
+    channel<std::uint32_t> tree, leaves;
+
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, const std::uint32_t& below, channel_node& node) const {
+        const auto next = below == 0 ? node.talloc(ctx, leaves) : node.talloc(ctx, tree, 2);
+        if (!next) return outcome::yield;
+        for (std::uint32_t i = 0; i < next.size(); ++i) next[i] = below == 0 ? 1 : below - 1;
+        node.enq(ctx, next);
+        return outcome::done;
+    }
+};
+
+TEST_P(channel_graph_test, WhatChannelsDidIsToldByChannelAndLevel) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        const auto counted = rt.allocate<std::uint64_t>(1);
+        // With memory for what warps keep, little of it comes to a channel.
+        const bool keeps = o.seed % 2 == 0;
+        channel_graph graph(rt, {.stack_bytes = keeps ? 1u << 16 : 0});
+        const auto leaves = graph.channel<std::uint32_t>({.width = 128, .name = "leaves"});
+        const auto tree = graph.channel<std::uint32_t>({.width = 128, .levels = 5, .at_once = 2, .name = "tree"});
+        const auto grows = graph.kernel(grow{tree, leaves});
+        const auto counts = graph.kernel(count_all{counted.ref()});
+        graph.connect(tree, grows);
+        graph.connect(leaves, counts);
+        graph.init(tree, {4, 4, 4}, rt.n_pes() - 1);
+        graph.run(grows, counts);
+        EXPECT_EQ(total(counted, rt.n_pes()), 3u * 16);
+        const channel_statistics all = graph.statistics();
+        ASSERT_EQ(all.channels.size(), 2u);
+        const one_channel_statistics &of_leaves = all.channels[0], &of_tree = all.channels[1];
+        EXPECT_EQ(of_leaves.name + " " + of_tree.name, "leaves tree");
+        EXPECT_EQ(std::vector({of_leaves.produced, of_leaves.consumed}), (std::vector<std::uint64_t>{48, 48}));
+        EXPECT_EQ(std::vector({of_tree.produced, of_tree.consumed}), (std::vector<std::uint64_t>{93, 93}));
+        EXPECT_EQ(of_leaves.kept + of_tree.kept, all.kept);
+        EXPECT_EQ(all.kept > 0, keeps);
+        EXPECT_EQ(of_tree.peak, std::max({of_tree.levels[0].peak, of_tree.levels[1].peak, of_tree.levels[2].peak,
+                                          of_tree.levels[3].peak, of_tree.levels[4].peak}));
+        // Nothing is consumed before the first look.
+        EXPECT_EQ(of_tree.levels[0], (channel_level_statistics{3, 3, 0, 3}));
+        for (std::size_t l = 0; l < 5 && !keeps; ++l) {
+            EXPECT_EQ(of_tree.levels[l].produced, 3u << l);
+            EXPECT_EQ(of_tree.levels[l].consumed, 3u << l);
+        }
+        EXPECT_LE(all.dispatches, of_leaves.dispatches + of_tree.dispatches);
+        for (const auto& one : all.channels) {
+            EXPECT_GE(one.dispatches, one.consumed / 32);
+            EXPECT_LE(one.dispatches, one.consumed);
+            if (GetParam().starts_with("cpu")) {  // a warp is one lane
+                EXPECT_EQ(one.dispatches, one.consumed);
+            }
+        }
     });
 }
 

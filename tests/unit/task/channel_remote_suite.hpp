@@ -264,6 +264,11 @@ TEST_P(channel_remote_test, WhatAWarpSendsIsConsumedByAWarp) {
         graph.run(sender, adder);
         EXPECT_EQ(sum.copy_out(rt.n_pes() - 1)[0], 512u);
         const channel_statistics statistics = graph.statistics();
+        // What came in rooms counts for the channel that it was sent to.
+        ASSERT_EQ(statistics.channels.size(), 2u);
+        for (const auto& one : statistics.channels) EXPECT_EQ(one.levels[0].produced, 512u);
+        EXPECT_EQ(statistics.channels[0].stalls, 0u);
+        EXPECT_EQ(statistics.channels[1].stalls, statistics.yields) << "rooms";
         if (is_checked(GetParam())) {
             EXPECT_GT(4 * statistics.full_dispatches, 3 * statistics.dispatches);
         }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "laneway/channel_graph.hpp"
+#include "laneway/fork_join.hpp"
 #include "unit/test_devices.hpp"
 
 namespace laneway::test {
@@ -90,6 +91,51 @@ struct give_and_leak {
         some[0] = n;
         if (n != leaks) node.enq(ctx, some);
         return outcome::done;
+    }
+};
+
+/// Fibonacci numbers by functions, and what a function for another type of result does for them.
+struct sum_of_calls {
+    struct arguments {
+        std::uint64_t left, right;
+    };
+    using result = std::uint64_t;
+    static constexpr bool follows = true;
+
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& both, Task& task) const {
+        task.finish(ctx, both.left + both.right);
+    }
+};
+struct called_number {
+    static constexpr std::uint32_t lost = 99;  ///< never finishes
+
+    using arguments = std::uint32_t;
+    using result = std::uint64_t;
+    static constexpr std::uint32_t children = 2;
+
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t n, Task& task) const {
+        if (n == lost) return;
+        if (n < 2) return task.finish(ctx, n);
+        auto fork = task.fork(ctx, laneway::task<called_number>, 2, laneway::task<sum_of_calls>);
+        if (!fork) return;
+        fork.spawn(ctx, n - 1, &fork->left);
+        fork.spawn(ctx, n - 2, &fork->right);
+        fork.sync(ctx);
+    }
+};
+struct pe_of_call {
+    int pe;
+    std::uint32_t asked;
+};
+struct called_for_pe {
+    using arguments = std::uint32_t;
+    using result = pe_of_call;
+
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t n, Task& task) const {
+        task.finish(ctx, {ctx.pe(), n});
     }
 };
 
@@ -230,6 +276,82 @@ TEST_P(channel_service_test, RecursionsOfManyHostThreadsEndAtTheLeastWidth) {
         for (int pe = 0; pe < rt.n_pes(); ++pe) counted += leaves.copy_out(pe)[0];
         ASSERT_EQ(counted, 12u * 34);
     }
+}
+
+TEST_P(channel_service_test, HostThreadsCallFunctionsAndEachGetsItsOwnResults) {
+    const std::uint64_t rounds = is_checked(GetParam()) ? (rounds_of(GetParam()) + 9) / 10 : 4;
+    const std::uint64_t numbers[] = {0, 1, 1, 2, 3, 5, 8, 13, 21};
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        SCOPED_TRACE("seed " + std::to_string(round + 1));
+        runtime rt(job(round));
+        fork_join program(rt, {.levels = 9, .width = round % 2 == 0 ? 2u : 64u}, called_number{}, sum_of_calls{},
+                          called_for_pe{});
+        const std::uint32_t slots = 2u << (round % 3 * 3);
+        auto service = program.service<called_number, called_for_pe>({slots, slots});
+        auto session = rt.start(service);
+        const std::uint32_t each = 9;
+        std::vector<std::thread> threads;
+        for (std::uint32_t t = 0; t < 3; ++t) {
+            threads.emplace_back([&, t] {
+                std::vector<fork_future<std::uint64_t>> asked;
+                for (std::uint32_t i = 0; i < each; ++i) asked.push_back(service.submit<called_number>((t + i) % 9));
+                (void)service.submit<called_number>(8);  // whose result nobody wants
+                const auto told = service.submit<called_for_pe>(t).get();
+                EXPECT_EQ(told.asked, t);
+                EXPECT_LT(static_cast<unsigned>(told.pe), static_cast<unsigned>(rt.n_pes()));
+                for (std::uint32_t i = each; i-- > 0;) EXPECT_EQ(asked[i].get(), numbers[(t + i) % 9]);
+                EXPECT_EQ(asked[0].get(), numbers[t]) << "again";
+            });
+        }
+        for (auto& t : threads) t.join();
+        EXPECT_EQ(session.quiesce().posted, 3u * (each + 2));
+        session.stop();
+        const auto did = service.statistics().channels;
+        ASSERT_EQ(did.size(), 3u + 2 + 2);
+        EXPECT_EQ(did[3].name + ", " + did[6].name, "calls of function 0, answers of function 2");
+        EXPECT_EQ(did[3].levels[0].produced, 3u * (each + 1));
+        EXPECT_EQ(did[4].levels[0].produced, 3u);
+        EXPECT_EQ(did[2].levels[1].consumed, 3u) << "one level below the calls of the host";
+        if (testing::Test::HasFailure()) return;
+    }
+}
+
+TEST_P(channel_service_test, CallsOutliveTheSessionThatHasDoneThem) {
+    runtime rt(job());
+    fork_join program(rt, {.levels = 9, .width = 64}, called_number{}, sum_of_calls{}, called_for_pe{});
+    auto service = program.service<called_number, called_for_pe>();
+    EXPECT_EQ(thrown_by<usage_error>([&] { (void)service.submit<called_number>(3); }),
+              "host threads use a graph while its session runs, from runtime::start to stop");
+    auto session = rt.start(service);
+    std::vector<fork_future<pe_of_call>> told;
+    for (std::uint32_t i = 0; i < 6; ++i) told.push_back(service.submit<called_for_pe>(i));
+    const auto seven = service.submit<called_number>(7), eight = service.submit<called_number>(8);
+    session.quiesce();
+    EXPECT_TRUE(seven.is_done()) << "what was submitted before quiesce is done behind it";
+    session.stop();
+    EXPECT_EQ(eight.get(), 21u);
+    std::vector<int> of_pe(static_cast<std::size_t>(rt.n_pes()));
+    for (const auto& one : told) ++of_pe[static_cast<std::size_t>(one.get().pe)];
+    EXPECT_EQ(of_pe, std::vector<int>(of_pe.size(), 6 / rt.n_pes())) << "in turn";
+    const fork_future<std::uint64_t> none;
+    EXPECT_EQ(thrown_by<usage_error>([&] { (void)none.get(); }), "this future has no call");
+    // The program itself can still run, and serve the next session; what that one ends without is told.
+    EXPECT_EQ(program.run<called_number>({6}), std::vector<std::uint64_t>{8});
+    fork_future<std::uint64_t> lost;
+    {
+        auto second = rt.start(service);
+        EXPECT_EQ(service.submit<called_number>(5).get(), 5u);
+        lost = service.submit<called_number>(called_number::lost);
+        second.quiesce();
+        EXPECT_FALSE(lost.is_done());
+        EXPECT_EQ(thrown_by<device_fault>([&] { second.stop(); }),
+                  "channel 5 \"answers of function 0\": 1 element was reserved and never freed, 1 at level 0");
+    }
+    auto third = rt.start(service);
+    EXPECT_EQ(thrown_by<usage_error>([&] { (void)lost.get(); }),
+              "the session of this call has ended, and its result has not been taken before the next");
+    EXPECT_EQ(seven.get(), 13u);
+    third.stop();
 }
 
 TEST_P(channel_service_test, WrongUseIsRefused) {
