@@ -18,6 +18,7 @@ WORD = f"""
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <thread>
 std::atomic<std::uint32_t>& word(std::uint64_t place) {{
@@ -28,7 +29,7 @@ std::atomic<std::uint32_t>& word(std::uint64_t place) {{
 """
 WAIT = f"""{WORD}
 std::uint32_t wait_at(std::uint64_t place) {{
-    while (word(place).load() == 0) std::this_thread::yield();
+    while (word(place).load() == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
     return word(place).load();
 }}
 """

@@ -244,11 +244,10 @@ def test_progress_bar_on_a_terminal_only(new_york: Path) -> None:
     assert "\x1b[" in shown
 
 
-def test_the_package_is_run_as_the_command(small: Path) -> None:
+def test_the_package_is_run_as_the_command(laneway: Run, small: Path) -> None:
     words = ["sssp", str(small), "--source", "1", "--devices", "cpu:1", "--verify"]
     for arguments, code in ((words, 0), (["nix"], 2), (["sssp", "none.gr", "--source", "1"], 2), (["--version"], 0)):
-        command = ["-c", "from laneway.cli import main; main()"]
-        done, expected = (run_program([sys.executable, *start, *arguments]) for start in (["-m", "laneway"], command))
+        done, expected = run_program([sys.executable, "-m", "laneway", *arguments]), laneway(*arguments)
         assert done.returncode == expected.returncode == code
         assert done.stderr == expected.stderr
         assert done.stdout.split()[:3] == expected.stdout.split()[:3]

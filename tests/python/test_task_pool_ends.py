@@ -243,7 +243,7 @@ def test_interrupts_at_any_moment_leave_a_pool_that_works(isolate: bool) -> None
 
 
 NEVER = """
-never = lw.TaskBody("#include <thread>\\nint never(int x) { while (x) std::this_thread::yield(); return 1; }")
+never = lw.TaskBody("#include <unistd.h>\\nint never(int x) { while (x) usleep(1000); return 1; }")
 pool = lw.TaskPool("cpu:2", isolate=ISOLATE)
 held, batch = pool.submit(never, 1), pool.submit_many(never, [1] * 5)
 signal.setitimer(signal.ITIMER_REAL, 0.3)

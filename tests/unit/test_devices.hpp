@@ -69,6 +69,14 @@ inline std::vector<std::string> with_checked_pair(std::vector<std::string> lists
     return lists;
 }
 
+/// Lists for what host threads wait for in vain: their deadlines are real time on checked devices too, of which three
+/// would say what two do, but in a long run.
+inline std::vector<std::string> lists_of_late_hosts() {
+    std::vector<std::string> lists = device_lists(2);
+    if (!is_long_run()) std::erase(lists, "checked:3");
+    return lists;
+}
+
 /// Lists and four CPU devices.
 inline std::vector<std::string> to_four(std::vector<std::string> lists) {
 #if !defined(__CUDACC__)

@@ -1,6 +1,7 @@
 #include "workspace_suite.hpp"  // on CPU devices
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <thread>
 
@@ -16,7 +17,7 @@ struct wait_for_ever {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx&, Box&) const {
-        while (!*over) std::this_thread::yield();
+        while (!*over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         ++*ended;
     }
 };

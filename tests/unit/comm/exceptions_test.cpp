@@ -1,6 +1,7 @@
 // What functors and handlers throw on CPU devices ends the run and comes out of it, with the place where it was thrown.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 
@@ -290,7 +291,7 @@ struct throw_beside_the_deaf {
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
         if (ctx.pe() == 0) throw_it(thrown::own);
         ++held;
-        while (!let_go) std::this_thread::yield();
+        while (!let_go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         --held;
     }
 };

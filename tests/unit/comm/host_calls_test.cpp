@@ -1,6 +1,7 @@
 #include "host_calls_suite.hpp"  // on CPU devices
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 namespace laneway::test {
@@ -29,7 +30,7 @@ TEST(stuck_host_function_test, IsLeftBehindAndTheRunSaysWhoWaitedForIt) {
             runtime rt(o);
             const auto calls = rt.host_calls<host_question, reply>("swamp", [&](const host_question& q) {
                 ++inside;
-                while (!let_go) std::this_thread::yield();
+                while (!let_go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
                 --inside;
                 return reply_to(q);
             });

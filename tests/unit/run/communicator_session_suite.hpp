@@ -262,7 +262,7 @@ TEST_P(communicator_session, WhatThreadsHaveSentLanesReceiveLater) {
 
 TEST_P(communicator_session, WhatThreadsMayNotDoIsRefused) {
     options o = options_of(GetParam(), 4);
-    o.timeout_seconds = 2;
+    o.timeout_seconds = 1;
     runtime rt(o);
     auto world = rt.communicator({.host_operations = 2, .host_bytes = 128});
     std::uint64_t words[17] = {};

@@ -146,7 +146,7 @@ TEST_P(session_faults_test, AnEpochThatAPeDoesNotTellOfMeetsItsDeadline) {
     }
 }
 
-LANEWAY_ON_DEVICES(session_faults_test, device_lists(2));
+LANEWAY_ON_DEVICES(session_faults_test, lists_of_late_hosts());
 
 }  // namespace
 }  // namespace laneway::test

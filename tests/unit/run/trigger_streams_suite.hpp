@@ -239,7 +239,7 @@ TEST_P(trigger_streams_test, TheDeadlineNamesTheTagThatIsOwed) {
 
 TEST_P(trigger_streams_test, ASessionThatIsOwedATriggerSaysSoInTime) {
     options o = options_of(GetParam(), 1);
-    o.timeout_seconds = 3;  // of host threads: real, also on checked devices
+    o.timeout_seconds = 1.5;  // of host threads: real, also on checked devices
     runtime rt(o);
     auto tags = rt.triggers({.tags = 4});
     const int last = rt.n_pes() - 1;

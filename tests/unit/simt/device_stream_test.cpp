@@ -1,5 +1,8 @@
 #include "device_stream_suite.hpp"
 
+#include <chrono>
+#include <thread>
+
 namespace laneway::test {
 namespace {
 
@@ -8,7 +11,7 @@ struct waits_for {
 
     template <class Ctx>
     void operator()(Ctx&) const {
-        while (!*go) std::this_thread::yield();
+        while (!*go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 };
 

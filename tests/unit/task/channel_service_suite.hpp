@@ -494,7 +494,7 @@ TEST_P(channel_service_test, WhoeverWaitsHearsOfAKernelThatThrows) {
 #endif
 
 TEST_P(channel_service_test, AGraphThatSpawnsForEverEndsAtTheDeadlineAndSaysWhatItHolds) {
-    const std::string text = misbehaviour<timeout_error>(job(1, 2), [](auto& service, auto& session, auto to, auto) {
+    const std::string text = misbehaviour<timeout_error>(job(1, 1), [](auto& service, auto& session, auto to, auto) {
         service.enqueue(to, misbehave_in_session::for_ever);
         session.quiesce();
     });
@@ -503,7 +503,7 @@ TEST_P(channel_service_test, AGraphThatSpawnsForEverEndsAtTheDeadlineAndSaysWhat
 
 TEST_P(channel_service_test, WhoWaitsForNothingHearsItAtTheDeadline) {
     const std::string text = misbehaviour<timeout_error>(
-        job(1, 2), [](auto& service, auto&, auto, auto results) { (void)service.take(results); });
+        job(1, 1), [](auto& service, auto&, auto, auto results) { (void)service.take(results); });
     expect_in(text, "channel 1 \"results\": 0 elements");
 }
 

@@ -109,7 +109,7 @@ TEST_P(host_waits_test, ForRoomInChannels) {
     });
 }
 
-LANEWAY_ON_DEVICES(host_waits_test, device_lists(2));
+LANEWAY_ON_DEVICES(host_waits_test, lists_of_late_hosts());
 
 }  // namespace
 }  // namespace laneway::test

@@ -256,14 +256,14 @@ TEST_P(task_misuse_test, BatchesThatEndUnwantedLeaveTheirMemory) {
 TEST_P(task_misuse_test, ABatchThatTakesLongGoesOnWhileItsTasksAreDone) {
     if (checked()) GTEST_SKIP() << "deadlines of checked devices are in virtual time";
     options o = chosen();
-    o.timeout_seconds = 2;
+    o.timeout_seconds = 1;
     runtime rt(o);
     task_pool pool(take_time{});
     auto session = rt.start(pool);
     // Of what seems to take no time workers get many at once.
     pool.submit_many<take_time>(std::vector<std::uint64_t>(20'000, 0)).wait();
     const std::uint64_t tasks = 9 * pool.statistics().workers;
-    EXPECT_NO_THROW(pool.submit_many<take_time>(std::vector<std::uint64_t>(tasks, 300'000)).wait());
+    EXPECT_NO_THROW(pool.submit_many<take_time>(std::vector<std::uint64_t>(tasks, 150'000)).wait());
 }
 
 TEST_P(task_misuse_test, WorkersLeaveTheRestOfALongRangeWhenTheSessionEnds) {
@@ -291,7 +291,7 @@ struct take_turns {
     static constexpr bool spawns = true;
     template <class Ctx, class Worker>
     LANEWAY_FN void operator()(Ctx& ctx, const arguments& left, Worker& worker) const {
-        take_time{}(ctx, 200'000);
+        take_time{}(ctx, 100'000);
         if (left > 1 && worker.lane() == 0 && !worker.spawn(ctx, task<take_turns>, left - 1)) worker.fail(99);
     }
 };
@@ -299,7 +299,7 @@ struct take_turns {
 TEST_P(task_misuse_test, TasksThatSpawnOthersGoOnWhileTheseAreDone) {
     if (checked()) GTEST_SKIP() << "deadlines of checked devices are in virtual time";
     options o = chosen();
-    o.timeout_seconds = 2;
+    o.timeout_seconds = 1;
     runtime rt(o);
     task_pool pool(take_turns{});
     auto session = rt.start(pool);

@@ -218,7 +218,7 @@ TEST_P(triggered_tasks_test, TriggersLeaveTasksThatSpawnTheirRoom) {
 TEST_P(triggered_tasks_test, TriggeredTasksThatGoWrongAreNamed) {
     const auto go_wrong = [&](std::uint32_t how, std::uint32_t room) {
         options o = job(1, true);
-        if (room == 0 || how == add_and_trigger::stays) o.timeout_seconds = 2;  // real time: a host thread waits
+        if (room == 0 || how == add_and_trigger::stays) o.timeout_seconds = 1;  // real time: a host thread waits
         runtime rt(o);
         const auto sum = rt.allocate<std::uint64_t>(1);
         const auto tags = rt.triggers({.tags = 2});
