@@ -5,8 +5,8 @@
 // Times are a lane's own clock around a ping and its pong, in ns; on GPUs the clock's step is 32 ns. `direct`: the lane
 // stores the words, a fence and a flag into the other's memory, which polls it. `message`: send and recv. `rate`: every
 // lane sends to its mate on the next PE and receives as many, with promises that let `engines` share them, under tags
-// of its own, with each of --team-loads (0: warps never match together); `unordered`: and with the promise that no order
-// is kept. On GPUs with `--requests 524288`, one for each lane and some to spare. All data is checked.
+// of its own, with each of --team-loads (0: warps never match together); `unordered`: and with the promise that no
+// order is kept. On GPUs with `--requests 524288`, one for each lane and some to spare. All data is checked.
 #include <exception>
 #include <vector>
 
