@@ -32,7 +32,7 @@ item_queues_ref lay_out(std::uint32_t entry_bytes, std::uint32_t rings, int n_pe
     return ref;
 }
 
-std::uint64_t done_words(const item_queues_ref& ref) {
+std::uint64_t done_words_of(const item_queues_ref& ref) {
     return std::uint64_t{ref.rings} *
                (channel_queue_ref::done_words(ref.near_width) + channel_queue_ref::done_words(ref.far_width)) +
            channel_queue_ref::done_words(ref.reserve_width);
@@ -52,7 +52,7 @@ item_queues_memory::item_queues_memory(const std::shared_ptr<device>& owner, std
     : owner_(owner), ref_(lay_out(entry_bytes, rings, n_pes, options)), blocks_(owner, rings), pe_(owner, 1),
       data_(owner, std::uint64_t{rings} * (ref_.near_width + ref_.far_width) * entry_bytes),
       reserve_data_(allocate_host_visible(owner, std::uint64_t{ref_.reserve_width} * entry_bytes)),
-      control_(owner, ref_.places()), done_(owner, done_words(ref_)) {
+      control_(owner, ref_.places()), done_(owner, done_words_of(ref_)) {
     ref_.blocks = blocks_.data();
     ref_.pe = pe_.data();
     ref_.data = data_.data();
