@@ -27,8 +27,8 @@ INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;")
 REGION = re.compile(r"BSSY(?:\.RECONVERGENT)? B\d+, `\((\.L_x_\d+)\)")
 CALL = re.compile(r"\bCALL\S* `\((\S+?)\)")
 # Behind these all lanes of the warp are together, or are waited for, or the way goes on elsewhere.
-SETTLES = re.compile(r"BRA\b|WARPSYNC|BSYNC|RET\b|EXIT|CALL\b|VOTEU\.ANY|MATCH\.ANY")
-COLLECTIVE = re.compile(r"\b(VOTE|SHFL)\b")
+SETTLES = re.compile(r"BRA\b|WARPSYNC|BSYNC|RET\b|EXIT|VOTEU\.ANY|MATCH\.ANY")
+COLLECTIVE = re.compile(r"\b(VOTE|SHFL|MATCH\.ALL|REDUX|VOTEU\.ALL)\b")
 
 
 def functions_of(listing: str) -> dict[str, list[str]]:
@@ -45,18 +45,28 @@ def functions_of(listing: str) -> dict[str, list[str]]:
     return found
 
 
-def calls_apart(lines: list[str]) -> bool:
-    """Whether the function calls another one where its lanes may have taken several ways."""
+def calls_of(lines: list[str]) -> Iterator[tuple[str, bool]]:
+    """What a function calls, and whether it does so where its lanes may have taken several ways."""
     place = {line: at for at, line in enumerate(lines) if line.startswith(".")}
     regions = [(at, place.get(m.group(1), 0)) for at, line in enumerate(lines) if (m := REGION.search(line))]
-    calls = [at for at, line in enumerate(lines) if CALL.search(line)]
-    return any(begin < call < end for begin, end in regions for call in calls)
+    for at, line in enumerate(lines):
+        if call := CALL.search(line):
+            yield call.group(1), any(begin < at < end for begin, end in regions)
+
+
+def leave_apart(functions: dict[str, list[str]]) -> set[str]:
+    """Functions that lanes may leave apart: they call others on one of several ways, or one that lanes leave apart."""
+    calls = {name: list(calls_of(lines)) for name, lines in functions.items()}
+    apart = {name for name, called in calls.items() if any(inside for _, inside in called)}
+    while more := {n for n, called in calls.items() if n not in apart and any(other in apart for other, _ in called)}:
+        apart |= more
+    return apart
 
 
 def breaches(listing: str) -> Iterator[str]:
     """Calls of such functions with a collective behind them before anything that brings lanes together."""
     functions = functions_of(listing)
-    apart = {name for name, lines in functions.items() if calls_apart(lines)}
+    apart = leave_apart(functions)
     for name, lines in functions.items():
         for at, line in enumerate(lines):
             call = CALL.search(line)

@@ -59,7 +59,7 @@ namespace {
 /// Sets aside what serves of a grid whose warps are wide.
 void set_servers(pe_grid& grid, double share, bool in_every_block) {
     const auto part_of = [share](int all) { return std::max(1, static_cast<int>(all * share)); };
-    if (!in_every_block) {
+    if (!in_every_block || share <= share_for_nothing) {
         grid.server_blocks = grid.kind == device_kind::checked ? 1 : part_of(grid.shape.blocks);
         return;
     }

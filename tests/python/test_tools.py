@@ -119,18 +119,18 @@ def test_suites_have_a_gpu_to_themselves(tmp_path: Path, gpus: str, own: str, lo
     assert not tests
 
 
+# Some lanes call another function, and wait for the others behind that.
+CALLS_APART = ("BSSY B6, `(.L_x_1)", "@P0 BRA `(.L_x_2)", "CALL.ABS.NOINC `(leaf)", "BSYNC B6", ".L_x_1:")
+
+
 def listing(*behind_the_call: str, callee: tuple[str, ...]) -> str:
     """What nvdisasm prints for a function that calls another one."""
     caller = ["CALL.ABS.NOINC `(callee)", *behind_the_call, "RET.ABS.NODEC R20 0x0"]
     lines: list[str] = []
-    for name, instructions in (("caller", caller), ("callee", callee)):
+    for name, instructions in (("caller", caller), ("callee", callee), ("leaf", ()), ("inner", CALLS_APART)):
         lines.append(f".text.{name}:")
         lines += [i if i.endswith(":") else f"        /*{at:04x}*/    {i} ;" for at, i in enumerate(instructions)]
     return "\n".join(lines) + "\n"
-
-
-# Some lanes call another function, and wait for the others behind that.
-CALLS_APART = ("BSSY B6, `(.L_x_1)", "@P0 BRA `(.L_x_2)", "CALL.ABS.NOINC `(caller)", "BSYNC B6", ".L_x_1:")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,9 @@ CALLS_APART = ("BSSY B6, `(.L_x_1)", "@P0 BRA `(.L_x_2)", "CALL.ABS.NOINC `(call
         (("R2UR UR4, R24", "SHFL.IDX PT, R4, R5, RZ, 0x1f"), CALLS_APART, True),
         (("BRA.DIV UR4, `(.L_x_9)", "VOTE.ANY R0, PT, P6"), CALLS_APART, False),
         (("BSYNC B3", "VOTE.ANY R0, PT, P6"), CALLS_APART, False),
-        (("VOTE.ANY R0, PT, P6",), ("CALL.ABS.NOINC `(caller)", "BSSY B0, `(.L_x_1)", ".L_x_1:"), False),
+        (("CALL.ABS.NOINC `(leaf)", "VOTE.ANY R0, PT, P6"), CALLS_APART, True),
+        (("VOTE.ANY R0, PT, P6",), ("CALL.ABS.NOINC `(inner)",), True),
+        (("VOTE.ANY R0, PT, P6",), ("CALL.ABS.NOINC `(leaf)", "BSSY B0, `(.L_x_1)", ".L_x_1:"), False),
         (("VOTE.ANY R0, PT, P6",), ("BSSY B0, `(.L_x_1)", "@P0 BRA `(.L_x_1)", ".L_x_1:"), False),
     ],
 )

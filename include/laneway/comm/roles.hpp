@@ -5,6 +5,9 @@
 
 namespace laneway {
 
+/// server_share of programs that send nothing: one block serves, for nothing.
+inline constexpr double share_for_nothing = 1e-9;
+
 /// Where a PE's server warps lie: in whole blocks, the first ones, or so many in every block.
 struct server_layout {
     int blocks = 0;

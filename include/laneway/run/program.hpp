@@ -51,9 +51,8 @@ struct program {
     }();
     /// A body may compute for long; the turns of components are short, and they send between them.
     static constexpr bool has_flushers = has_body;
-    /// Where no component sends, one block serves, for nothing.
     static constexpr bool sends = !(std::is_same_v<typename Views::routes_type, routes<>> && ...);
-    static constexpr double server_share = sends ? server_share_of<Body> : 1e-9;
+    static constexpr double server_share = sends ? server_share_of<Body> : share_for_nothing;
     static_assert((0 + ... + (counts_blocks<Views> ? 1 : 0)) <= 1,
                   "a run has one worklist at most: its working blocks have one counter each");
     static_assert(sizeof...(Views) <= 255, "a run has 255 components at most");

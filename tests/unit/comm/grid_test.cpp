@@ -101,6 +101,9 @@ TEST(grid_test, ServersInEveryBlockLeaveEachBlockAWarpThatWorks) {
     EXPECT_EQ(grids<true>("cpu:2", o)[0].server_warps(), o.cpu_threads);
     o.server_share = 0.001;
     EXPECT_EQ(grids<false>("checked:2", o)[0].server_warps(), o.checked_blocks) << "one warp of each block at least";
+    o.server_share = share_for_nothing;
+    EXPECT_EQ(grids<false>("checked:2", o)[0].server_blocks, 1) << "all warps of the others work";
+    o.server_share = 0.001;
     o.checked_warps = 3;
     EXPECT_THROW(grids<true>("checked:2", o), usage_error);
 }
