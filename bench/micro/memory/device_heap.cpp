@@ -54,7 +54,7 @@ struct account {
     std::uint64_t* pieces;  ///< `live` for each lane: addresses
     std::uint64_t* sizes;   ///< of these, as asked for
     std::uint64_t* times;   ///< of each lane, in ns
-    std::uint64_t* wrong;   ///< pieces that were refused, not freed, or overwritten
+    std::uint64_t* wrong;   ///< pieces that were refused, not freed, overwritten
 };
 
 template <class Allocator>
@@ -73,7 +73,7 @@ struct churn {
         const auto me =
             static_cast<std::uint64_t>((ctx.block() * ctx.n_warps() + ctx.warp()) * Ctx::warp_lanes + ctx.lane());
         std::uint64_t random = (me + 1) * 0x9e3779b97f4a7c15u;
-        std::uint64_t failed = 0;
+        failures failed;
         const std::uint64_t start = ctx.now_ns();
         for (std::uint64_t step = 0; step < (clears ? live : steps); ++step) {
             random ^= random << 13;
@@ -81,13 +81,20 @@ struct churn {
             random ^= random << 17;
             // Neighbours are the same slots of neighbouring lanes: so warps read whole lines.
             const std::uint64_t whose = how == pattern::passed ? (me + step % 61 * 32) % lanes : me;
-            failed += replace(ctx, step % live * lanes + whose, clears ? 0 : size(step, random));
+            replace(ctx, step % live * lanes + whose, clears ? 0 : size(step, random), failed);
         }
         kept.times[me] = ctx.now_ns() - start;
-        if (failed != 0) ctx.fetch_add(kept.wrong, failed, order::relaxed, scope::device);
+        const std::uint64_t found[] = {failed.refused, failed.not_freed, failed.overwritten};
+        for (int i = 0; i < 3; ++i) {
+            if (found[i] != 0) ctx.fetch_add(kept.wrong + i, found[i], order::relaxed, scope::device);
+        }
     }
 
 private:
+    struct failures {
+        std::uint64_t refused = 0, not_freed = 0, overwritten = 0;
+    };
+
     /// 0 in steps that only free.
     LANEWAY_FN std::uint64_t size(std::uint64_t step, std::uint64_t random) const {
         if (how == pattern::phases && step / live % 2 != 0) return 0;
@@ -101,22 +108,23 @@ private:
     }
     /// What a slot holds makes way for a piece of so many bytes. Lanes of `passed` meet in slots.
     template <class Ctx>
-    LANEWAY_FN std::uint64_t replace(Ctx& ctx, std::uint64_t slot, std::uint64_t wanted) const {
-        std::uint64_t failed = 0;
+    LANEWAY_FN void replace(Ctx& ctx, std::uint64_t slot, std::uint64_t wanted, failures& failed) const {
         const std::uint64_t before = swap(ctx, slot, 0);
         if (before != 0) {
             auto* const piece = reinterpret_cast<std::uint64_t*>(before);
-            if (*piece != slot) ++failed;
-            if (!memory.free(ctx, piece)) ++failed;
+            if (*piece != slot) ++failed.overwritten;
+            if (!memory.free(ctx, piece)) ++failed.not_freed;
         }
-        if (wanted == 0) return failed;
+        if (wanted == 0) return;
         auto* const piece = static_cast<std::uint64_t*>(memory.allocate(ctx, wanted));
-        if (piece == nullptr) return failed + 1;
+        if (piece == nullptr) {
+            ++failed.refused;
+            return;
+        }
         *piece = slot;
         kept.sizes[slot] = wanted;
         const std::uint64_t other = swap(ctx, slot, reinterpret_cast<std::uint64_t>(piece));
-        if (other != 0 && !memory.free(ctx, reinterpret_cast<void*>(other))) ++failed;
-        return failed;
+        if (other != 0 && !memory.free(ctx, reinterpret_cast<void*>(other))) ++failed.not_freed;
     }
     template <class Ctx>
     LANEWAY_FN std::uint64_t swap(Ctx& ctx, std::uint64_t slot, std::uint64_t piece) const {
@@ -158,7 +166,7 @@ outcome measure(machine& machine, const Allocator& memory, const setting& s, con
     outcome found;
     found.lanes = static_cast<std::uint64_t>(shape.blocks * shape.warps_per_block) * (device->is_gpu() ? 32 : 1);
     const buffer<std::uint64_t> pieces(device, found.lanes * s.live), sizes(device, found.lanes * s.live);
-    const buffer<std::uint64_t> times(device, found.lanes), wrong(device, 1);
+    const buffer<std::uint64_t> times(device, found.lanes), wrong(device, 3);
     churn<Allocator> loop{
         memory, s.how, s.bytes, s.live, s.steps, false, {pieces.data(), sizes.data(), times.data(), wrong.data()}};
     const auto run = [&](bool clears) {
@@ -185,7 +193,11 @@ outcome measure(machine& machine, const Allocator& memory, const setting& s, con
         found.peak = asked == 0 ? 0 : static_cast<double>(now.peak_bytes) / asked;
     }
     run(true);
-    if (wrong.copy_out()[0] != 0) throw device_fault("pieces were refused, not freed, or overwritten");
+    const auto failed = wrong.copy_out();
+    if (failed[0] + failed[1] + failed[2] != 0) {
+        throw device_fault(std::to_string(failed[0]) + " pieces were refused, " + std::to_string(failed[1]) +
+                           " not freed, " + std::to_string(failed[2]) + " overwritten");
+    }
     return found;
 }
 
