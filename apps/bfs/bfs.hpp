@@ -49,8 +49,9 @@ bfs_result bfs_by_levels(const graph::graph& graph, std::span<const std::uint64_
 /// On what earlier runs have put on the devices of the graph's workspace; `options.job` is the workspace's.
 bfs_result bfs_by_levels(resident_graph& graph, std::span<const std::uint64_t> sources, const bfs_options& options);
 
-/// The same by `options.method`, by default the one that suits the graph; `automatic` is asynchronous where the
-/// options say something of that alone. Throws usage_error also where they do with levels.
+/// The same by `options.method`, by default the one that suits the graph, and asynchronous where levels find no memory;
+/// `automatic` is asynchronous where the options say something of that alone, and levels where they say `pull = false`.
+/// Throws usage_error also where they say something of the method that is not taken.
 bfs_result bfs(const graph::graph& graph, std::span<const std::uint64_t> sources, const bfs_options& options);
 bfs_result bfs(resident_graph& graph, std::span<const std::uint64_t> sources, const bfs_options& options);
 

@@ -1,6 +1,6 @@
 #include "method.hpp"
 
-#include <cmath>
+#include <new>
 
 #include "bfs.hpp"
 #include "sssp/shortest_paths.hpp"
@@ -9,10 +9,10 @@ namespace laneway::apps {
 
 namespace {
 
-/// Times the mean that the most arcs of a vertex are where few vertices have most of the arcs.
-constexpr double hub_factor = 16;
-/// Deviations of numbers at random, which are as wide as the root of their mean.
-constexpr double random_deviations = 3;
+/// Least share of the arcs that hubs have in a network of hubs: one vertex of many arcs does not make levels few.
+constexpr double hub_arcs = 0.03;
+/// Least share of the vertices that lie a deviation above the mean where numbers of arcs are random; it is a seventh.
+constexpr double random_vertices = 0.05;
 /// Mean numbers of arcs from which levels pay, with hubs and without. Over several PEs barriers take about twice as
 /// long: a Kronecker graph of 2^21 vertices takes one H200 0.81 ms by levels and two 1.50.
 constexpr double hub_mean = 2, random_mean = 8, several_factor = 2;
@@ -38,23 +38,42 @@ bfs_result without_levels(resident_graph& graph, std::span<const std::uint64_t> 
     return result;
 }
 
+/// Levels take more memory, for a directed graph twice as much: where there is not enough, it goes without them.
+bfs_result by_suitable_method(resident_graph& graph, std::span<const std::uint64_t> sources,
+                              const bfs_options& options) {
+    if (suitable_method(graph.degrees(), graph.n_pes()) == bfs_method::levels) {
+        try {
+            return bfs_by_levels(graph, sources, options);
+        } catch (const system_error&) {
+        } catch (const cuda_error&) {
+        } catch (const std::bad_alloc&) {
+        }
+    }
+    return without_levels(graph, sources, options);
+}
+
 }  // namespace
 
 bfs_method suitable_method(const degrees& of, int n_pes) {
     if (of.most > most_level_arcs) return bfs_method::asynchronous;
-    const double mean = of.mean(), most = static_cast<double>(of.most), factor = n_pes > 1 ? several_factor : 1;
-    const bool hubs = most >= hub_factor * mean && mean >= factor * hub_mean;
-    const bool random = most >= mean + random_deviations * std::sqrt(mean) && mean >= factor * random_mean;
+    const double mean = of.mean(), factor = n_pes > 1 ? several_factor : 1;
+    const auto arcs = static_cast<double>(of.arcs), vertices = static_cast<double>(of.vertices);
+    const bool hubs = static_cast<double>(of.of_hubs) >= hub_arcs * arcs && mean >= factor * hub_mean;
+    const bool random =
+        static_cast<double>(of.above_mean) >= random_vertices * vertices && mean >= factor * random_mean;
     return hubs || random ? bfs_method::levels : bfs_method::asynchronous;
 }
 
 bfs_result bfs(resident_graph& graph, std::span<const std::uint64_t> sources, const bfs_options& options) {
     bfs_method method = options.method;
     const bool needs_asynchronous = options.delta || !options.priorities || !options.fused;
-    if (method == bfs_method::automatic) {
-        method = needs_asynchronous ? bfs_method::asynchronous : suitable_method(graph.degrees(), graph.n_pes());
+    if (method == bfs_method::automatic && needs_asynchronous) method = bfs_method::asynchronous;
+    if (method == bfs_method::automatic && !options.pull) method = bfs_method::levels;
+    if (method == bfs_method::automatic) return by_suitable_method(graph, sources, options);
+    if (method == bfs_method::asynchronous) {
+        if (!options.pull) throw usage_error("pull is for method levels: without levels nothing is pulled");
+        return without_levels(graph, sources, options);
     }
-    if (method == bfs_method::asynchronous) return without_levels(graph, sources, options);
     if (needs_asynchronous) {
         throw usage_error("delta, priorities and fused are for method asynchronous: levels have no priority steps");
     }

@@ -25,7 +25,8 @@ struct near_far_options {
     std::optional<std::uint64_t> items;          ///< see item_worklist_options; default: 4 for each vertex of a PE
     std::optional<std::uint64_t> reserve_items;  ///< the same; default: twice as many
     /// Where more items wait than there is room for, the search begins again with a reserve four times as large, as
-    /// long as the reserves of all PEs together take no more memory of the host than this.
+    /// long as the reserves of all PEs together take no more memory of the host than this, and the deadline, which is
+    /// that of all searches together, has not passed.
     std::uint64_t reserve_bytes = std::uint64_t{4} << 30;
     std::vector<std::uint32_t> parts;  ///< PE of each vertex; empty: contiguous ranges with equal arcs
 };

@@ -40,6 +40,10 @@ public:
 
     [[nodiscard]] int n_pes() const { return machine_.n_pes(); }
     [[nodiscard]] laneway::machine& machine() { return machine_; }
+    /// Deadline of the runs and sessions that come, at first options::timeout_seconds. Throws usage_error for seconds
+    /// that cannot be.
+    void set_timeout(double seconds) { options_.timeout_seconds = run_deadline(seconds).seconds(); }
+    [[nodiscard]] double timeout() const { return options_.timeout_seconds; }
 
     /// `size` zeroed elements on every PE.
     template <class T>

@@ -20,7 +20,7 @@ std::vector<pe_outline> outline_of(const machine& machine, std::uint64_t held_by
 
 std::vector<std::uint32_t> chunk_sizes(const message_traits& messages, std::size_t n_pes, bool on_gpus,
                                        const options& options) {
-    constexpr std::size_t default_bytes = 16'384, min_bytes = 512;
+    constexpr std::size_t default_bytes = 16'384, min_bytes = 512, gpu_buffer_bytes = 192 * 1024;
     constexpr std::size_t cpu_rings_bytes = 512 * 1024;  // one chunk of each ring into a PE: all of them share one host
     const bool set = options.chunk_bytes != 0;
     std::size_t bytes = set ? options.chunk_bytes : default_bytes;

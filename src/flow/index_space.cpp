@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace laneway {
 
@@ -47,16 +48,28 @@ void index_space::begin(machine& machine, const comm_plan& plan, const run_deadl
 
 /// The words know a run by its number, which comes again after many runs: then they are cleared, and else never.
 void index_space::number_run(machine& machine) {
-    run_ = (run_ + 1) % (1u << ref_type::run_bits);
-    if (machine_ == &machine && run_ != 0) return;
-    if (machine_ != &machine) next_.clear();
-    machine_ = &machine;
-    run_ = 1;
-    for (int pe = 0; pe < machine.n_pes(); ++pe) {
-        const auto p = static_cast<std::size_t>(pe);
-        if (next_.size() == p) next_.emplace_back(machine.device(pe), 2);
-        next_[p].fill_bytes(0);
+    const bool kept = lies_on(machine);
+    if (kept && run_ + 1 < 1u << ref_type::run_bits) {
+        ++run_;
+        return;
     }
+    // Where something of it fails, the next run finds the old words and their number.
+    std::vector<buffer<std::uint64_t>> fresh;
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        if (!kept) fresh.emplace_back(machine.device(pe), 2);
+        (kept ? next_[static_cast<std::size_t>(pe)] : fresh.back()).fill_bytes(0);
+    }
+    if (!kept) next_ = std::move(fresh);
+    run_ = 1;
+}
+
+/// Whether the words are those of its devices. Another runtime's machine may lie where that of the last run did.
+bool index_space::lies_on(const machine& machine) const {
+    if (next_.size() != static_cast<std::size_t>(machine.n_pes())) return false;
+    for (std::size_t pe = 0; pe < next_.size(); ++pe) {
+        if (next_[pe].owner() != machine.device(static_cast<int>(pe))) return false;
+    }
+    return true;
 }
 
 std::uint64_t index_space::piece_of(std::uint64_t count, const pe_grid& grid) const {

@@ -1,6 +1,8 @@
 // Sizing the persistent grids of a job, and all that its programs need of the resources for communication.
 #pragma once
 
+#include <algorithm>
+
 #include "laneway/comm/comm_plan.hpp"
 #include "laneway/comm/routes.hpp"
 #include "laneway/simt/machine.hpp"
@@ -28,8 +30,8 @@ struct message_traits {
     static message_traits of() {
         using sizes = buffer_sizes<typename route_list<Routes>::carried>;
         // Without messages as with the smallest: see slot_bytes.
-        return {greatest(sizes::record_bytes, std::size_t{1}),
-                greatest(sizes::template count<route_list<Routes>>, std::size_t{1})};
+        return {std::max<std::size_t>(sizes::record_bytes, 1),
+                std::max<std::size_t>(sizes::template count<route_list<Routes>>, 1)};
     }
 };
 

@@ -11,8 +11,8 @@
 // An answer to `box.call` goes to the calling lane. An answer to `box.post` goes to the handler of R on the posting
 // lane's PE if the mailbox carries R, and is dropped otherwise. That handler answers nothing (the rule of GASNet). If a
 // handler does not have the form that it claims, the compiler says so (handler_check.hpp).
-// Where a program has more than 6 types of message whose handlers say nothing about it, these share aggregation buffers
-// (many_types). `static constexpr bool shares_buffers = false;` keeps a type its own, `true` lets it share in any case.
+// Where a program has more than 16 types of message, they share aggregation buffers, but for those whose handler says
+// `static constexpr bool shares_buffers = false;`. Where it has fewer, those do whose handler says `true`.
 #pragma once
 
 #include "laneway/comm/aggregation_buffer.hpp"
@@ -33,7 +33,7 @@ struct route {
     static_assert(trivially_copyable<Handler>, "a handler is copied to every device: it holds values and ref()s only");
     static_assert(!(taking_payload<Handler> && answering<Handler>),
                   "the handler of a message with a payload must not answer");
-    static_assert(!(taking_payload<Handler> && shares_buffers<Handler, false>),
+    static_assert(!(taking_payload<Handler> && shares_buffers<Handler, 1>),
                   "messages with a payload have aggregation buffers of their own: no `shares_buffers = true`");
     Handler handler;
 };
@@ -103,16 +103,16 @@ inline constexpr bool all_differ<First, Rest...> = !(std::is_same_v<First, Rest>
 
 /// Routes that chunks are told apart by: those of `Others` behind `Own`, but for those whose messages share aggregation
 /// buffers, and one for all of these last.
-template <class Own, bool Many, std::size_t Bytes, class... Others>
+template <class Own, std::size_t Types, std::size_t Bytes, class... Others>
 struct carried_routes;
-template <class... Own, bool Many, std::size_t Bytes>
-struct carried_routes<routes<Own...>, Many, Bytes> {
+template <class... Own, std::size_t Types, std::size_t Bytes>
+struct carried_routes<routes<Own...>, Types, Bytes> {
     using type = routes<Own..., route<shared_message<Bytes>, shared_handlers>>;
 };
-template <class... Own, bool Many, std::size_t Bytes, class M, class H, class... Others>
-struct carried_routes<routes<Own...>, Many, Bytes, route<M, H>, Others...>
-    : carried_routes<std::conditional_t<shares_buffers<H, Many>, routes<Own...>, routes<Own..., route<M, H>>>, Many,
-                     (shares_buffers<H, Many> && sizeof(M) > Bytes ? sizeof(M) : Bytes), Others...> {};
+template <class... Own, std::size_t Types, std::size_t Bytes, class M, class H, class... Others>
+struct carried_routes<routes<Own...>, Types, Bytes, route<M, H>, Others...>
+    : carried_routes<std::conditional_t<shares_buffers<H, Types>, routes<Own...>, routes<Own..., route<M, H>>>, Types,
+                     (shares_buffers<H, Types> && sizeof(M) > Bytes ? sizeof(M) : Bytes), Others...> {};
 
 /// What is known of a list of routes at compile time.
 template <class Routes>
@@ -137,19 +137,18 @@ struct route_list<routes<route<M, H>...>> {
     template <class Message>
     using record = typename record_of<Message, handler<Message>>::type;
 
-    static constexpr bool many = many_types<H...>;
     /// Whether messages of some types share aggregation buffers.
-    static constexpr bool any_share = (shares_buffers<H, many> || ...);
+    static constexpr bool any_share = (shares_buffers<H, count> || ...);
     template <class Message>
-    static constexpr bool shares = shares_buffers<handler<Message>, many>;
+    static constexpr bool shares = shares_buffers<handler<Message>, count>;
     /// The routes that chunks are told apart by, and the header of messages that share.
-    using carried = typename std::conditional_t<any_share, carried_routes<routes<>, many, 0, route<M, H>...>,
+    using carried = typename std::conditional_t<any_share, carried_routes<routes<>, count, 0, route<M, H>...>,
                                                 std::type_identity<routes<route<M, H>...>>>::type;
-    static_assert((std::size_t{!shares_buffers<H, many>} + ... + any_share) <= max_chunk_kinds,
+    static_assert((std::size_t{!shares_buffers<H, count>} + ... + any_share) <= max_chunk_kinds,
                   "a program has 16 sets of aggregation buffers at most: fewer types with a payload or with "
                   "`shares_buffers = false`");
 
-    using shared = shared_message<greatest((shares_buffers<H, many> ? sizeof(M) : 0)...)>;
+    using shared = shared_message<greatest((shares_buffers<H, count> ? sizeof(M) : 0)...)>;
 
     /// Number of a message's type; `count` for others.
     template <class Message>
@@ -172,7 +171,7 @@ struct route_list<routes<route<M, H>...>> {
     static_assert(!((is_reply<M> && answering<H>) || ...), "the handler of a reply must not answer");
     static_assert(!((is_reply<M> && taking_payload<H>) || ...), "a reply must not be of a type that takes a payload");
     /// Whether replies of some type share aggregation buffers.
-    static constexpr bool replies_share = ((is_reply<M> && shares_buffers<H, many>) || ...);
+    static constexpr bool replies_share = ((is_reply<M> && shares_buffers<H, count>) || ...);
     /// Whether chunks of this type, one of `carried`, hold replies.
     template <class Carried>
     static constexpr bool holds_replies = is_reply<Carried> || (replies_share && std::is_same_v<Carried, shared>);

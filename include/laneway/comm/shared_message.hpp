@@ -1,6 +1,6 @@
 // Messages that share aggregation buffers with those of other types.
 //
-// Where each type of message has aggregation buffers of its own, chunks shrink with the number of types where shared
+// Each type of message has aggregation buffers of its own, so chunks shrink with the number of types where shared
 // memory is short, and a chunk's label numbers 16 of them. Types of which few messages are on their way share one set
 // instead: there a message is carried as one of variable length, and a header before it names its type.
 #pragma once
@@ -16,25 +16,12 @@ concept saying_whether_it_shares = requires {
     { Handler::shares_buffers } -> std::convertible_to<bool>;
 };
 
-/// Shared memory of a GPU's block for aggregation buffers, two chunks for each PE and type.
-inline constexpr std::size_t gpu_buffer_bytes = 192 * 1024;
-/// Smaller ones are worth less than the headers of messages that share: with so many types of their own, two PEs have
-/// chunks of this size, and more PEs smaller ones.
-inline constexpr std::size_t wanted_chunk_bytes = 8 * 1024;
-inline constexpr std::size_t max_own_types = gpu_buffer_bytes / (2 * 2 * wanted_chunk_bytes);
-
-/// Whether a program has so many types that those share aggregation buffers whose handlers say nothing.
-template <class... Handlers>
-inline constexpr bool many_types =
-    sizeof...(Handlers) > max_chunk_kinds ||
-    (std::size_t{0} + ... + (saying_whether_it_shares<Handlers> || taking_payload<Handlers> ? 0 : 1)) > max_own_types;
-
-/// Whether messages of this handler's type share aggregation buffers: as it says, else where there are `Many` types.
-/// Those with a payload never do.
-template <class Handler, bool Many>
-inline constexpr bool shares_buffers = Many && !taking_payload<Handler>;
-template <saying_whether_it_shares Handler, bool Many>
-inline constexpr bool shares_buffers<Handler, Many> = Handler::shares_buffers;
+/// Whether messages of this handler's type share aggregation buffers, in a program of `Types` types: as it says, else
+/// if there are more than 16 types. Those with a payload never do.
+template <class Handler, std::size_t Types>
+inline constexpr bool shares_buffers = Types > max_chunk_kinds && !taking_payload<Handler>;
+template <saying_whether_it_shares Handler, std::size_t Types>
+inline constexpr bool shares_buffers<Handler, Types> = Handler::shares_buffers;
 
 /// Before a message that shares aggregation buffers, with the granules that it takes: one granule. `Bytes`: of the
 /// longest such message.

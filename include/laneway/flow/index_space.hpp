@@ -43,14 +43,14 @@ public:
 
 private:
     void number_run(machine& machine);
+    [[nodiscard]] bool lies_on(const machine& machine) const;
     [[nodiscard]] std::uint64_t piece_of(std::uint64_t count, const pe_grid& grid) const;
 
     std::uint64_t n_ = 0;
     std::vector<std::uint64_t> counts_;  ///< of each PE, where they are told
     index_space_options options_;
-    const machine* machine_ = nullptr;  ///< of the last run
-    std::uint32_t run_ = 0;             ///< its number
-    std::vector<buffer<std::uint64_t>> next_;
+    std::uint32_t run_ = 0;                    ///< number of the last run
+    std::vector<buffer<std::uint64_t>> next_;  ///< of each PE of it
     std::vector<ref_type> refs_;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/wait_limit.hpp"
 #include "laneway/flow/halo_copies_memory.hpp"
 #include "laneway/flow/item_work.hpp"
 #include "laneway/flow/priority_worklist_memory.hpp"
@@ -35,8 +36,7 @@ struct worklist_waves {
     std::uint64_t least_far = ~std::uint64_t{0};  ///< no key that has been put off since the last rise is below
     std::uint64_t rises = 0;
     std::uint64_t count = 0;
-    double seconds = 0;
-    double limit = 0;
+    wait_limit limit{wait_limit::seconds(0)};  ///< of all of them together
 
     /// Behind a run: whether another follows. Where nothing else is left the threshold rises to what waits for it.
     void end(const waiting_ids& left, std::uint64_t step) {
@@ -83,23 +83,24 @@ public:
         if (!fused) now.first = waves_.threshold;
         return now;
     }
-    void end(const run_report& report) {
+    void end() {
         if (fused) return;
         waiting_ids left;
         for (const auto& list : lists_) list.add_waiting(left);
-        waves_.seconds += report.run_seconds;
         waves_.end(left, policy.step);
         const bool is_virtual = machine_->device(0)->id().kind == device_kind::checked;
-        if (!waves_.goes_on || is_virtual || waves_.seconds < waves_.limit) return;
+        if (!waves_.goes_on || is_virtual || !waves_.limit.is_over()) return;
         waves_.goes_on = false;
         throw timeout_error("deadline passed between two waves of a worklist, after " + std::to_string(waves_.count) +
                             " waves");
     }
     [[nodiscard]] const worklist_waves& waves() const { return waves_; }
+    /// The next run is the first of its own, whatever waits.
+    void forget_waves() { waves_.goes_on = false; }
     /// Empties all lists, and puts the first ids into them.
     void start(const run_deadline& until) {
         waves_ = {};
-        waves_.limit = until.seconds();
+        waves_.limit = wait_limit(wait_limit::seconds(until.seconds()));
         waves_.threshold = policy.first;
         for (std::size_t p = 0; p < shares_.size(); ++p) {
             halos_[p].reset();
@@ -200,22 +201,29 @@ public:
              const threshold_policy& policy)
         : memory_(std::make_shared<memory>(machine, std::move(shares), vertices, rising(policy))) {}
 
-    /// The next run or session starts with these vertices, which have one key. Throws usage_error for a vertex or a key
-    /// that cannot be.
+    /// The next run or session starts with these vertices, which have one key; waves that an earlier run has left are
+    /// given up, here and by the other setters. Throws usage_error for a vertex or a key that cannot be.
     void start_with(std::vector<std::uint64_t> vertices, Key key = 0) {
         std::sort(vertices.begin(), vertices.end());
         vertices.erase(std::unique(vertices.begin(), vertices.end()), vertices.end());
         if (!vertices.empty()) (void)memory_->proposal_for(vertices.back(), key);
         memory_->starts = std::move(vertices);
         memory_->start_key = key;
+        memory_->forget_waves();
     }
 
     /// Of the next runs and sessions.
-    void set_policy(const threshold_policy& policy) { memory_->policy = rising(policy); }
+    void set_policy(const threshold_policy& policy) {
+        memory_->policy = rising(policy);
+        memory_->forget_waves();
+    }
 
     /// Whether one run does all, as is the default; else each run does what waited when it began, and run_keys starts
     /// one after the other. Not for sessions.
-    void set_fused(bool fused) { memory_->fused = fused; }
+    void set_fused(bool fused) {
+        memory_->fused = fused;
+        memory_->forget_waves();
+    }
     /// Runs that the last call of run_keys has taken.
     [[nodiscard]] std::uint64_t waves() const { return memory_->waves().count; }
     [[nodiscard]] std::uint64_t rises() const { return memory_->waves().rises; }
@@ -245,7 +253,7 @@ public:
     }
     [[nodiscard]] ref_type ref(int pe) const { return memory_->ref(pe); }
     [[nodiscard]] threshold_policy policy() const { return memory_->current_policy(); }
-    void end(const run_report& report) { memory_->end(report); }
+    void end(const run_report&) { memory_->end(); }
     [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }
 
 private:

@@ -147,6 +147,7 @@ public:
 
     [[nodiscard]] T* data() const { return memory_.get(); }
     [[nodiscard]] std::size_t size() const { return count_; }
+    [[nodiscard]] const std::shared_ptr<device>& owner() const { return owner_; }
 
     void copy_in(const T* host, std::size_t count, std::size_t at = 0) {
         owner_->copy_in(data() + at, host, count * sizeof(T));

@@ -160,6 +160,12 @@ TEST_P(bfs_graphs_test, ChoosesTheMethod) {
     o.delta.reset();
     o.fused = false;
     EXPECT_EQ(takes(crowd, o), apps::bfs_method::asynchronous);
+    o.pull = false;
+    EXPECT_THROW((void)apps::bfs(crowd, std::vector<std::uint64_t>{1}, o), usage_error);
+    o.fused = true;
+    EXPECT_EQ(takes(town, o), apps::bfs_method::levels);
+    o.method = apps::bfs_method::asynchronous;
+    EXPECT_THROW((void)apps::bfs(crowd, std::vector<std::uint64_t>{1}, o), usage_error);
 }
 
 TEST(BfsMethod, SuitsTheGraph) {
@@ -167,15 +173,46 @@ TEST(BfsMethod, SuitsTheGraph) {
         return apps::suitable_method(of, n_pes) == apps::bfs_method::levels;
     };
     EXPECT_FALSE(levels({}, 1));
-    EXPECT_TRUE(levels({1 << 21, 180'000'000, 200'000}, 1)) << "a Kronecker graph";
-    EXPECT_TRUE(levels({1 << 21, 180'000'000, 200'000}, 2));
-    EXPECT_TRUE(levels({1 << 24, 16u << 24, 42}, 1)) << "arcs at random";
+    EXPECT_TRUE(levels({1 << 21, 180'000'000, 200'000, 60'000'000, 200'000}, 1)) << "a Kronecker graph";
+    EXPECT_TRUE(levels({1 << 21, 180'000'000, 200'000, 60'000'000, 200'000}, 2));
+    EXPECT_TRUE(levels({1 << 24, 16u << 24, 42, 0, 1 << 21}, 1)) << "arcs at random";
     EXPECT_FALSE(levels({264'346, 733'846, 8}, 1)) << "roads";
     EXPECT_FALSE(levels({24'000'000, 95'980'000, 4}, 1)) << "a grid";
     EXPECT_FALSE(levels({1'000'000, 26'000'000, 26}, 1)) << "a grid of three dimensions";
-    EXPECT_TRUE(levels({62'586, 147'892, 78}, 1)) << "a sparse network with hubs";
-    EXPECT_FALSE(levels({62'586, 147'892, 78}, 4)) << "whose barriers cost more";
-    EXPECT_FALSE(levels({std::uint64_t{1} << 33, std::uint64_t{1} << 37, apps::most_level_arcs + 1}, 1));
+    EXPECT_TRUE(levels({62'586, 147'892, 78, 9'000, 9'000}, 1)) << "a sparse network with hubs";
+    EXPECT_FALSE(levels({62'586, 147'892, 78, 9'000, 9'000}, 4)) << "whose barriers cost more";
+    const std::uint64_t all = std::uint64_t{1} << 37;
+    EXPECT_FALSE(levels({std::uint64_t{1} << 33, all, apps::most_level_arcs + 1, all, 1}, 1));
+}
+
+TEST(BfsMethod, OneHubDoesNotDecide) {
+    const auto suits = [](const graph::graph& g, int n_pes = 1) {
+        return apps::suitable_method(apps::degrees_of(g), n_pes);
+    };
+    std::vector<arc> arcs;  // both ways, on a torus with some rows for neighbours, and one hub among them
+    const std::uint64_t n = 40'000, side = 200;
+    const auto join = [&](std::uint64_t v, std::uint64_t w) {
+        arcs.push_back({v, w, 1});
+        arcs.push_back({w, v, 1});
+    };
+    for (const std::uint64_t reach : {std::uint64_t{1}, std::uint64_t{4}}) {
+        arcs.clear();
+        for (std::uint64_t v = 0; v < n; ++v) {
+            for (std::uint64_t k = 1; k <= reach; ++k) {
+                join(v, (v + k) % n);
+                join(v, (v + k * side) % n);
+            }
+        }
+        for (std::uint64_t i = 0; i < 1'000; ++i) join(0, 20 * side + i * 7);
+        EXPECT_EQ(suits(make_graph(n, arcs)), apps::bfs_method::asynchronous) << reach;
+    }
+    const auto crowd = graph::generate_kronecker({12, 150'000, false, 255, 7});
+    EXPECT_EQ(suits(crowd), apps::bfs_method::levels);
+    EXPECT_EQ(suits(crowd, 2), apps::bfs_method::levels);
+    std::mt19937_64 random(5);
+    arcs.clear();
+    for (std::uint64_t i = 0; i < 8 * n; ++i) join(random() % n, random() % n);
+    EXPECT_EQ(suits(make_graph(n, arcs)), apps::bfs_method::levels) << "arcs at random";
 }
 
 TEST_P(bfs_graphs_test, NewYork) {

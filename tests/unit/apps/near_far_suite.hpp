@@ -1,10 +1,15 @@
 // Shortest paths as work items against Dijkstra, in all modes: an item worklist from end to end.
 #pragma once
 
+#include <bit>
+
+#include "laneway/runtime.hpp"
 #include "sssp/near_far.hpp"
 #include "sssp/shortest_paths.hpp"
 #include "unit/apps/sample_graphs.hpp"
 #include "unit/test_devices.hpp"
+#include "workspace/resident_graph.hpp"
+#include "workspace/workspace.hpp"
 
 namespace laneway::test {
 
@@ -141,14 +146,30 @@ TEST_P(near_far_test, WavesLeaveOutStepsThatWouldReleaseNothing) {
 TEST_P(near_far_test, BeginsAgainWithALargerReserve) {
     apps::near_far_options o = job();
     EXPECT_EQ(near_far_meets_dijkstra(star_graph(600), 0, o).restarts, 0u);
-    o.items = o.reserve_items = 2;
+    o.items = 2;
     for (const bool fused : {true, false}) {
         o.fused = fused;
+        o.reserve_items = fused ? 3 : 2;  // 3 are 4
         const auto result = near_far_meets_dijkstra(star_graph(600), 0, o);
         EXPECT_GE(result.restarts, 1u);
-        EXPECT_EQ(result.reserve_items, std::uint64_t{2} << 2 * result.restarts);
+        EXPECT_EQ(result.reserve_items, std::bit_ceil(*o.reserve_items) << 2 * result.restarts);
         EXPECT_EQ(result.work.done, 601u) << "of the last search alone";
     }
+}
+
+TEST_P(near_far_test, AllSearchesHaveOneDeadline) {
+    apps::near_far_options o = job();
+    o.items = o.reserve_items = 2;
+    const std::vector<std::uint64_t> source{0};
+    const auto star = star_graph(600);
+    apps::workspace space(o.job);
+    apps::resident_graph kept(space, star);
+    EXPECT_GE(apps::near_far(kept, source, o).restarts, 1u);
+    EXPECT_EQ(space.devices()->timeout(), o.job.timeout_seconds) << "other runs have theirs";
+    o.reserve_items = 3;
+    o.reserve_bytes = 64 * static_cast<std::uint64_t>(space.n_pes());  // for 4 items a PE, which there are at first
+    EXPECT_THROW((void)apps::near_far(kept, source, o), full_worklist);
+    EXPECT_EQ(space.devices()->timeout(), o.job.timeout_seconds);
 }
 
 TEST_P(near_far_test, RefusesWrongUseAndTellsOfFullQueues) {

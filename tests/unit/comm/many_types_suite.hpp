@@ -8,7 +8,7 @@
 
 namespace laneway::test {
 
-// 64 types on CPU devices. nvcc takes more than five minutes for so many, so GPUs have 22: more than six, so they share
+// 64 types on CPU devices. nvcc takes more than five minutes for so many, so GPUs have 22: more than 16, so they share
 // buffers as well.
 #if defined(__CUDACC__)
 inline constexpr std::size_t plain_types = 12, asking_types = 3, passing_types = 3;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <stdexcept>
 
 #include "laneway/flow/hub_shards_memory.hpp"
@@ -15,7 +16,7 @@ namespace {
 using key = std::uint32_t;
 constexpr std::uint64_t vertices_of_a_pe = 8;
 
-enum class where { arcs, visit, nowhere };
+enum class where { arcs, visit, nowhere, never };
 
 /// A ring of arcs, one from each vertex to the next; throws at vertex 5 of a PE, or proposes nothing.
 struct throwing_ring {
@@ -118,6 +119,55 @@ TEST_P(worklist_run_test, WhatIsNotProposedIsNotSent) {
     const auto report = rt.run(list);
     EXPECT_EQ(report.items, 1u);
     EXPECT_EQ(report.carried, 0u);
+}
+
+// A setter gives up the waves that wait: the next run begins with the starts.
+TEST_P(worklist_run_test, WavesAreGivenUpBySetters) {
+    options o;
+    o.devices = GetParam();
+    runtime rt(o);
+    const ring_of_pes ring(rt, where::never);
+    auto list = ring.list(rt);
+    const threshold_policy steps{1, 1, 0};
+    const auto leave_waves = [&] {
+        list.set_fused(false);
+        list.set_policy(steps);
+        rt.run(list);
+        EXPECT_TRUE(list.goes_on());
+    };
+    const auto last_key = [&] { return list.keys(0)[vertices_of_a_pe - 1]; };
+    leave_waves();
+    list.set_policy({100, 100, 0});
+    EXPECT_FALSE(list.goes_on());
+    leave_waves();
+    list.set_fused(true);
+    EXPECT_FALSE(list.goes_on());
+    rt.run(list);
+    EXPECT_EQ(last_key(), vertices_of_a_pe - 1);
+    leave_waves();
+    list.start_with({vertices_of_a_pe - 1});
+    EXPECT_FALSE(list.goes_on());
+    (void)run_keys(rt, list);
+    EXPECT_EQ(last_key(), 0u);
+}
+
+TEST(worklist_misuse_test, TheDeadlineOfWavesCountsWhatTheHostDoesBetween) {
+    options o;
+    o.devices = "cpu:1";
+    o.timeout_seconds = 0.3;
+    runtime rt(o);
+    auto list = ring_of_pes(rt, where::never).list(rt);
+    list.set_fused(false);
+    list.set_policy({1, 1, 0});
+    rt.run(list);
+    ASSERT_TRUE(list.goes_on());
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(400);
+    while (std::chrono::steady_clock::now() < until) {
+        (void)list.keys(0);
+        (void)wait_limit(wait_limit::seconds(0)).is_over();  // as threads that wait do
+    }
+    EXPECT_THROW(rt.run(list), timeout_error);
+    EXPECT_FALSE(list.goes_on());
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, worklist_run_test, testing::Values("cpu:1", "cpu:2", "checked:1", "checked:2"),

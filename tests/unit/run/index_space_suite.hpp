@@ -1,6 +1,8 @@
 // Index spaces of each PE's own numbers, in passes, and over many runs.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "unit/run/component_job.hpp"
@@ -125,6 +127,22 @@ TEST_P(index_space_test, ANumberOfARunThatComesAgainIsOfThatRun) {
     for (std::uint32_t i = 2; i < 1u << index_space_ref::run_bits; ++i) own.begin(rt_.machine(), plan, run_deadline(1));
     rt_.for_each(own, count_own_index{seen.ref()});
     expect_seen(seen, 2);
+}
+
+// Machines that are made one after the other may lie at the same address.
+TEST_P(index_space_test, GoesWithOneRuntimeAfterAnother) {
+    index_space all(max_count);
+    for (int round = 0; round < 6; ++round) {
+        runtime other(options_for(round % 2 == 0 ? GetParam() : "cpu:" + std::to_string(1 + round % 3)));
+        const auto seen = other.allocate<std::uint64_t>(max_count);
+        for (int run = 0; run < 2; ++run) other.for_each(all, count_own_index{seen.ref()});
+        std::vector<std::uint64_t> sums(max_count);
+        for (int pe = 0; pe < other.n_pes(); ++pe) {
+            const std::vector<std::uint64_t> its = seen.copy_out(pe);
+            std::transform(its.begin(), its.end(), sums.begin(), sums.begin(), std::plus<>());
+        }
+        EXPECT_EQ(sums, std::vector<std::uint64_t>(max_count, 2)) << "round " << round;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, index_space_test, testing::ValuesIn(device_lists()), name_of);
