@@ -5,15 +5,21 @@
 //
 //   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --scale 21 --arcs 180000000
 //   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --graph uniform --scale 24 --arcs 268435456
-//   bench_graphs --devices "cuda:0;cuda:0-1" --partition k21   # of n devices as METIS says, in k21.part.n:
-//   metis_parts.py bench_graphs --devices "cuda:0;cuda:0-3" --file ../shared/data/graphs/USA-road-d.NY.gr.gz --programs
-//   "bfs;cc;sssp"
+//   bench_graphs --devices "cuda:0;cuda:0-1" --scale 21 --arcs 180000000 --partition k21
+//   bench_graphs --devices "cuda:0;cuda:0-3" --file USA-road-d.NY.gr.gz --programs "bfs;cc;sssp"
+//
+// With --partition PREFIX, n devices have the parts in PREFIX.part.n, a line for each vertex, as METIS and
+// metis_parts.py write them. Rows tell how the graph was divided: "even", the prefix, or "own" of programs that take no
+// parts.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "bench_support.hpp"
 #include "bfs/bfs.hpp"
@@ -131,6 +137,9 @@ const std::map<std::string, program> programs{
          return outcome_of(r.label, r.report);
      }}};
 
+/// These divide their work by themselves.
+const std::set<std::string> without_parts{"cc-router", "triangles", "lcc"};
+
 /// The most that a device of the job has held at once; a program may give all of it back when it ends.
 std::uint64_t device_peak_bytes(const run_report& report) {
     if (report.device_bytes.empty()) throw device_fault("the run does not tell what its devices held");
@@ -146,6 +155,8 @@ std::uint64_t host_peak_bytes() {
         std::uint64_t kibibytes = 0;
         if (word == "VmHWM:" && lines >> kibibytes) return kibibytes * 1024;
     }
+    rusage usage{};
+    if (getrusage(RUSAGE_SELF, &usage) == 0) return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
     throw device_fault("the system does not tell what the process has held");
 }
 
@@ -154,6 +165,7 @@ partition partition_of(const std::string& prefix, int n_pes, std::uint64_t verti
     if (prefix == "even" || n_pes == 1) return {};
     const std::string name = prefix + ".part." + std::to_string(n_pes);
     std::ifstream file(name);
+    if (!file) throw usage_error("partition: " + name + " cannot be read");
     partition parts;
     for (std::uint32_t part = 0; file >> part;) parts.push_back(part);
     if (parts.size() == vertices) return parts;
@@ -170,6 +182,28 @@ graph::graph input_of(const bench::arguments& args) {
     return graph::generate_kronecker({.scale = static_cast<unsigned>(scale), .arcs = arcs, .symmetric = true});
 }
 
+void tell(const graph::graph& graph, const std::string& name, const std::string& devices, const std::string& divided,
+          double speed_up, const bench::spread& time, const run_report& report, bench::json_lines& json) {
+    const double per_second = static_cast<double>(graph.arc_count()) / time.median;
+    const auto device_peak = static_cast<double>(device_peak_bytes(report));
+    const auto host_peak = static_cast<double>(host_peak_bytes());
+    std::printf(
+        "%-13s %-10s %10.3f ms   speed-up %5.2f   arcs/s %.3g   posted %.3g   device %.4g MiB   host %.4g MiB\n",
+        name.c_str(), devices.c_str(), time.median * 1e3, speed_up, per_second, static_cast<double>(report.posted),
+        device_peak / (1 << 20), host_peak / (1 << 20));
+    std::fflush(stdout);
+    json.write({{"bench", "graphs"}, {"program", name}, {"devices", devices}, {"partition", divided}},
+               {{"vertices", static_cast<double>(graph.vertices())},
+                {"arcs", static_cast<double>(graph.arc_count())},
+                {"median_s", time.median},
+                {"min_s", time.least},
+                {"max_s", time.most},
+                {"speed_up", speed_up},
+                {"posted", static_cast<double>(report.posted)},
+                {"device_peak_bytes", device_peak},
+                {"host_peak_bytes", host_peak}});
+}
+
 void measure(const bench::arguments& args, const graph::graph& graph, const std::string& name,
              bench::json_lines& json) {
     const auto known = programs.find(name);
@@ -183,7 +217,10 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
         job.server_share = args.real("server-share");
         apps::workspace workspace(job, ~std::uint64_t{0});
         apps::resident_graph resident(workspace, graph);
-        const partition parts = partition_of(args.text("partition"), resident.n_pes(), graph.vertices());
+        const bool takes_parts = without_parts.count(name) == 0;
+        const partition parts =
+            takes_parts ? partition_of(args.text("partition"), resident.n_pes(), graph.vertices()) : partition{};
+        const std::string divided = !takes_parts ? "own" : parts.empty() ? "even" : args.text("partition");
         forget_host_peak();
         std::vector<double> seconds;
         outcome last;
@@ -195,26 +232,7 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
         before = last;
         const bench::spread time = bench::spread_of(seconds);
         if (first_time == 0) first_time = time.median;
-        const double speed_up = first_time / time.median;
-        const double per_second = static_cast<double>(graph.arc_count()) / time.median;
-        const auto device_peak = static_cast<double>(device_peak_bytes(last.report));
-        const auto host_peak = static_cast<double>(host_peak_bytes());
-        std::printf(
-            "%-13s %-10s %10.3f ms   speed-up %5.2f   arcs/s %.3g   posted %.3g   device %.4g MiB   host %.4g MiB\n",
-            name.c_str(), devices.c_str(), time.median * 1e3, speed_up, per_second,
-            static_cast<double>(last.report.posted), device_peak / (1 << 20), host_peak / (1 << 20));
-        std::fflush(stdout);
-        json.write(
-            {{"bench", "graphs"}, {"program", name}, {"devices", devices}, {"partition", args.text("partition")}},
-            {{"vertices", static_cast<double>(graph.vertices())},
-             {"arcs", static_cast<double>(graph.arc_count())},
-             {"median_s", time.median},
-             {"min_s", time.least},
-             {"max_s", time.most},
-             {"speed_up", speed_up},
-             {"posted", static_cast<double>(last.report.posted)},
-             {"device_peak_bytes", device_peak},
-             {"host_peak_bytes", host_peak}});
+        tell(graph, name, devices, divided, first_time / time.median, time, last.report, json);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -98,15 +99,18 @@ public:
                 streams_[pe].run(compute_chains{ends_.data(static_cast<int>(pe)), steps_}, blocks_);
             }
         }
+        last_.clear();
+        for (device_stream& stream : streams_) last_.push_back(noted(stream.record()));
     }
-    /// Seconds since they were given.
+    /// Seconds from when they were given until the last has ended, which may have been before the call.
     double wait() {
-        for (device_stream& stream : streams_) {
-            const event done = stream.record();
-            if (!done.wait_for(std::chrono::milliseconds(timeout_ms_))) throw timeout_error("kernels go on");
-            if (const auto why = done.failure()) std::rethrow_exception(why);
+        auto end = start_;
+        for (const auto& kernel : last_) {
+            if (!kernel->told.wait_for(std::chrono::milliseconds(timeout_ms_))) throw timeout_error("kernels go on");
+            if (const auto why = kernel->told.failure()) std::rethrow_exception(why);
+            end = std::max(end, kernel->at);
         }
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+        return std::chrono::duration<double>(end - start_).count();
     }
     void check() const {
         for (int pe = 0; pe < static_cast<int>(streams_.size()); ++pe) {
@@ -118,6 +122,20 @@ public:
     }
 
 private:
+    struct ending {
+        std::chrono::steady_clock::time_point at;
+        event told = event::pending();  ///< `at` has been written
+    };
+    /// On the thread that sees it: the caller may be busy with the reductions.
+    static std::shared_ptr<ending> noted(const event& done) {
+        auto made = std::make_shared<ending>();
+        done.then([made, done] {
+            made->at = std::chrono::steady_clock::now();
+            const auto why = done.failure();
+            why ? made->told.fail(why) : made->told.complete();
+        });
+        return made;
+    }
     static std::vector<device_stream> streams_of(runtime& rt) {
         std::vector<device_stream> made;
         for (int pe = 0; pe < rt.n_pes(); ++pe) made.push_back(rt.stream(pe, "computing"));
@@ -135,6 +153,7 @@ private:
     std::vector<device_stream> streams_;
     symmetric_array<std::uint32_t> ends_;
     std::chrono::steady_clock::time_point start_;
+    std::vector<std::shared_ptr<ending>> last_;
 };
 
 /// Seconds of kernels and of reductions.

@@ -31,9 +31,9 @@ struct bfs_result {
     bfs_method method = bfs_method::levels;  ///< the one taken
     std::uint64_t levels = 0;  ///< that were looked for, with the last, which may have found nothing; 0 without levels
     std::uint64_t pulled = 0;  ///< of these, found from the vertices not yet reached
-    std::uint64_t items = 0;   ///< vertices whose arcs were looked at; by levels, those reached
+    std::uint64_t items = 0;   ///< vertices taken from worklists, as often as each was; by levels, `reached`
     std::uint64_t delta = 1;   ///< width of a priority step
-    std::uint64_t waves = 1;   ///< runs that the host has started
+    std::uint64_t waves = 1;   ///< runs that the host has started; of a search that is repeated, the last time
     double partition_seconds = 0;  ///< dividing the graph and copying it to the devices; 0 where it was there
     run_report report;
 };

@@ -31,8 +31,8 @@ struct shortest_paths_result {
     std::uint64_t items = 0;             ///< vertices taken from worklists and expanded, all PEs
     std::uint64_t min_items = 0;         ///< vertices reached: the least that any order must expand
     double partition_seconds = 0;        ///< splitting the graph and copying it to the devices; 0 where it was there
-    std::uint64_t waves = 1;             ///< runs that the host has started
-    int key_bits = 32;                   ///< width of the keys that the distances fitted
+    std::uint64_t waves = 1;  ///< runs that the host has started; of a search that is repeated, the last time
+    int key_bits = 32;        ///< width of the keys that the distances fitted
     run_report report;
 };
 

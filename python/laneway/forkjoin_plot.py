@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def occupancy_runs(runs: list[ForkJoinRun]) -> list[ForkJoinRun]:
-    """Of each program the run that tells how full its channels are: that of the widest where warps keep nothing, or the
-    last there is."""
+    """Of each program the run that tells how full its channels are: the widest where warps keep nothing, or, where
+    there is none of these, the first of the widest."""
     return [
         max((run for run in runs if run.program == program), key=lambda run: (run.sweep == "width", run.width))
         for program in dict.fromkeys(run.program for run in runs)

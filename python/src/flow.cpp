@@ -92,22 +92,26 @@ public:
 
     /// Behind what a stream of another library has been given so far, where there is one.
     void release(std::optional<std::uintptr_t> behind) {
-        require_held();
-        const flow_call releasing(on_->of());
-        if (!behind) {
-            take();
-            return on_->link().release(packet_);
-        }
-        device_stream stream = on_->behind(releasing.context(), on_->destination(), *behind);
         take();
-        on_->link().release(packet_, stream);
+        bool marked = false;
+        try {
+            const flow_call releasing(on_->of());
+            std::optional<device_stream> stream;
+            if (behind) stream.emplace(on_->behind(releasing.context(), on_->destination(), behind));
+            marked = true;
+            stream ? on_->link().release(packet_, *stream) : on_->link().release(packet_);
+        } catch (...) {
+            if (!marked) give_back();
+            throw;
+        }
     }
     /// Where its bytes lie.
     [[nodiscard]] std::uintptr_t address() const {
         require_held();
         return reinterpret_cast<std::uintptr_t>(packet_.as<std::uint8_t>());
     }
-    /// From now on somebody else releases it.
+    /// From now on somebody else releases it. Under the interpreter's lock, as all that looks at `released_`: of two
+    /// threads that release it one is told.
     void take() {
         require_held();
         released_ = true;
@@ -174,13 +178,14 @@ struct flow_receive {
     }
 };
 
-/// Behind what a stream of another library has been given so far, where there is one.
-event send_now(const flow_link& on, const flow::segment& what, std::optional<std::uintptr_t> behind = {}) {
+/// Behind what a stream of another library has been given so far, where there is one, or where another library has
+/// filled memory of the GPU.
+event send_now(const flow_link& on, const flow::segment& what, std::optional<std::uintptr_t> behind, bool of_gpu) {
     policy_call policies;
     try {
         const flow_call sending(on.of());
-        if (!behind) return on.link().send(what);
-        device_stream stream = on.behind(sending.context(), on.source(), *behind);
+        if (!behind && !of_gpu) return on.link().send(what);
+        device_stream stream = on.behind(sending.context(), on.source(), behind, of_gpu ? what.data : nullptr);
         return on.link().send(what, stream);
     } catch (const usage_error& told) {
         policies.rethrow(told);
@@ -191,16 +196,16 @@ event send_now(const flow_link& on, const flow::segment& what, std::optional<std
 /// Of the memory of `array`, which is kept until it has been received.
 flow_send send_array(const std::shared_ptr<flow_link>& on, const nb::object& array, std::uintptr_t address,
                      const flow_layout& order, std::size_t element_bytes, std::uint64_t tag,
-                     std::optional<std::uintptr_t> behind) {
+                     std::optional<std::uintptr_t> behind, bool of_gpu) {
     flow::segment what{reinterpret_cast<const void*>(address), order.where->bytes(), element_bytes, tag, order.where};
-    const event sent = send_now(*on, what, behind);
+    const event sent = send_now(*on, what, behind, of_gpu);
     on->of().hold(sent, array);
     return {on, sent};
 }
 
 /// The buffer is free when its bytes have gone on, or will not; where nothing was sent the segment is the caller's.
-flow_send pass_on(const std::shared_ptr<flow_link>& on, const std::shared_ptr<flow_segment>& segment,
-                  std::uint64_t tag) {
+flow_send pass_on(const std::shared_ptr<flow_link>& on, const std::shared_ptr<flow_segment>& segment, std::uint64_t tag,
+                  std::optional<std::uintptr_t> behind) {
     const flow_link& in = segment->on();
     if (in.owner() != on->owner() || in.destination().device() != on->source().device()) {
         throw usage_error(on->link().name() + ": a segment that lies at " + in.destination().name() +
@@ -209,7 +214,8 @@ flow_send pass_on(const std::shared_ptr<flow_link>& on, const std::shared_ptr<fl
     segment->take();
     event sent;
     try {
-        sent = send_now(*on, {segment->packet().as<std::uint8_t>(), segment->packet().bytes(), 1, tag, {}});
+        const flow::pending_segment& packet = segment->packet();
+        sent = send_now(*on, {packet.as<std::uint8_t>(), packet.bytes(), 1, tag, {}}, behind, false);
     } catch (...) {
         segment->give_back();
         throw;
@@ -328,8 +334,8 @@ void register_flow(nb::module_& module) {
                nb::sig("def flow_scattered(element_bytes: int, extent: int, pieces: numpy.typing.NDArray[numpy.int64]) "
                        "-> FlowLayout"));
     module.def("flow_send", &send_array, "link"_a, "array"_a, "address"_a, "order"_a, "element_bytes"_a, "tag"_a,
-               "behind"_a.none() = nb::none());
-    module.def("flow_pass_on", &pass_on, "link"_a, "segment"_a, "tag"_a);
+               "behind"_a.none() = nb::none(), "of_gpu"_a = false);
+    module.def("flow_pass_on", &pass_on, "link"_a, "segment"_a, "tag"_a, "behind"_a.none() = nb::none());
     module.def(
         "flow_receive",
         [](const std::shared_ptr<flow_link>& on) {

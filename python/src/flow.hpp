@@ -114,9 +114,11 @@ public:
 
     /// The same into memory that the caller keeps; returns at once.
     [[nodiscard]] event unpack(flow::context& context, const flow::pending_segment& packet, const flow::target& into);
-    /// A stream at one of its ends, on a GPU, that goes on behind what another library's has been given so far. Within
-    /// a flow_call.
-    [[nodiscard]] device_stream behind(flow::context& context, const flow::endpoint& at, std::uintptr_t stream) const;
+    /// A stream at one of its ends, on a GPU, that goes on behind what another library's has been given so far: its
+    /// legacy default stream, where none is named; behind nothing on a CPU device. Within a flow_call. Throws
+    /// usage_error for memory of another GPU and for a named stream of what is no GPU.
+    [[nodiscard]] device_stream behind(flow::context& context, const flow::endpoint& at,
+                                       std::optional<std::uintptr_t> stream, const void* memory = nullptr) const;
 
 private:
     [[nodiscard]] device_stream& copies(flow::context& context);  ///< under `copying_`

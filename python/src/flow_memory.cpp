@@ -16,6 +16,11 @@ namespace nb = nanobind;
 
 namespace laneway::python {
 
+namespace {
+/// As in __cuda_array_interface__: cudaStreamLegacy.
+constexpr std::uintptr_t legacy_stream = 1;
+}  // namespace
+
 std::set<dataflow*> dataflow::all_;
 
 dataflow::dataflow(const options& job) {
@@ -116,13 +121,20 @@ event flow_link::unpack(flow::context& context, const flow::pending_segment& pac
     return stream.record();
 }
 
-device_stream flow_link::behind(flow::context& context, const flow::endpoint& at, std::uintptr_t stream) const {
+device_stream flow_link::behind(flow::context& context, const flow::endpoint& at, std::optional<std::uintptr_t> stream,
+                                const void* memory) const {
     device_stream made = context.make_stream(at, "behind another library's stream");
     const device_id& where = made.device().id();
     if (where.kind != device_kind::cuda) {
+        if (!stream) return made;
         throw usage_error(link_->name() + ": streams of CUDA are of GPUs, and " + at.name() + " is none");
     }
-    made.call([mark = cuda_backend::mark_stream(where.index, reinterpret_cast<void*>(stream))](void* native) {
+    if (const auto gpu = memory == nullptr ? std::nullopt : cuda_backend::gpu_of(memory); gpu && *gpu != where.index) {
+        throw usage_error(link_->name() + ": the array lies on cuda:" + std::to_string(*gpu) +
+                          ", and is sent from there");
+    }
+    void* const before = reinterpret_cast<void*>(stream.value_or(legacy_stream));
+    made.call([mark = cuda_backend::mark_stream(where.index, before)](void* native) {
         cuda_backend::wait_for_mark(native, mark);
     });
     return made;

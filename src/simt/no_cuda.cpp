@@ -44,6 +44,7 @@ void wait_for_mark(void*, const std::shared_ptr<void>&) { throw usage_error(reas
 peer_finding find_peer(int, int) { throw usage_error(reason); }
 std::optional<bool> joined_by_nvlink(int, int) { return std::nullopt; }
 bool lanes_reach(int, const void*) { throw usage_error(reason); }
+std::optional<int> gpu_of(const void*) { return std::nullopt; }
 std::string pci_address(int) { throw usage_error(reason); }
 std::optional<double> consumed_joules(int) { return std::nullopt; }
 std::shared_ptr<void> pin_host_memory(void*, std::size_t) { throw usage_error(reason); }

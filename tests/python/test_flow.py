@@ -354,20 +354,56 @@ def test_segments_are_released_behind_streams_of_gpus(ctx: lw.flow.Context) -> N
     segment.release()
 
 
+def test_sends_are_ordered_behind_streams_of_gpus(ctx: lw.flow.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    to, back = lw.flow.Link(ctx.host, ctx.devices[0]), lw.flow.Link(ctx.devices[0], ctx.host)
+    to.send([1, 2])
+    segment = to.receive().result()
+    assert segment is not None
+    monkeypatch.setattr(lw.flow.link, "is_gpu", lambda name: name == "cpu:0")
+    for what in (segment, np.arange(3), OfGpu(np.arange(3))):
+        with pytest.raises(lw.UsageError, match="link cpu:0 -> host: streams of CUDA are of GPUs, and cpu:0 is none"):
+            back.send(what, stream=Stream(ptr=0))
+        with pytest.raises(lw.UsageError, match="stream must be a stream of CUDA or its number"):
+            back.send(what, stream="default")
+    assert segment.array(np.int64).tolist() == [1, 2], "it is still held"
+    back.send(segment)
+    assert back.receive().result().array(np.int64).tolist() == [1, 2]  # type: ignore[union-attr]
+
+
+SPIN = """extern "C" __global__ void spin(long long cycles) {
+    const long long start = clock64();
+    while (clock64() - start < cycles) {}
+}"""
+
+
 @pytest.mark.skipif(not GPUS, reason="needs a GPU")
-def test_arrays_and_streams_of_a_gpu() -> None:
+@pytest.mark.parametrize("way", ["array", "segment"])
+def test_arrays_and_streams_of_a_gpu(way: str) -> None:
     cupy = pytest.importorskip("cupy")
     with lw.flow.Context("cuda:0", timeout=20) as ctx:
         to = lw.flow.Link(ctx.host, ctx.devices[0], packet_bytes=8000, buffers=1)
         back = lw.flow.Link(ctx.devices[0], ctx.host, packet_bytes=8000)
         stream = cupy.cuda.Stream(non_blocking=True)
-        for number in range(20):
-            to.send(np.full(1000, float(number)))
+        spin, made = cupy.RawKernel(SPIN, "spin"), cupy.zeros(1000)
+        with stream:  # all kernels are there before time counts
+            spin((1,), (1,), (1,))
+            cupy.multiply(made, 2, out=made)
+        stream.synchronize()
+        to.send(np.full(1000, 0.0))
+        for number in range(4):
             segment = to.receive().result()
             assert segment is not None and not hasattr(segment, "__array_interface__")
+            to.send(np.full(1000, number + 1.0))  # into the same buffer, when that is free
             with stream:
-                made = cupy.asarray(segment).view(cupy.float64) * 2 + 1
-                segment.release(stream)
-                back.send(made)
+                there = cupy.asarray(segment).view(cupy.float64)
+                spin((1,), (1,), (500_000_000,))
+                cupy.multiply(there, 2, out=made if way == "array" else there)
+                if way == "array":
+                    segment.release(stream)
+                    back.send(made)
+                else:
+                    back.send(segment, stream=stream)
+            assert not stream.done, "all has been given before anything is done"
             got = back.receive().result()
-            assert got is not None and (got.array(float) == number * 2 + 1).all()
+            assert got is not None and (got.array(float) == number * 2).all()
+            del there, got

@@ -35,6 +35,16 @@ struct count_nudge {
     }
 };
 
+/// A run of nothing by a stream.
+void run_stream(device_stream& stream, double timeout_seconds) {
+    stream.run(do_nothing{}, 1);
+    const event end = stream.record();
+    if (!end.wait_for(std::chrono::milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000)))) {
+        throw timeout_error("a kernel that does nothing has not ended");
+    }
+    if (const auto why = end.failure()) std::rethrow_exception(why);
+}
+
 /// Microseconds of each of so many calls, behind a tenth as many for warming up.
 template <class Call>
 std::vector<double> times_of(std::uint64_t rounds, Call&& call) {
@@ -70,15 +80,7 @@ void measure(const bench::arguments& args, const std::string& devices, bench::js
     const auto box = rt.mailbox<nudge>(count_nudge{counted.ref()});
 
     device_stream stream = rt.stream(0, "measured");
-    tell(devices, "kernel",
-         times_of(rounds,
-                  [&] {
-                      stream.run(do_nothing{}, 1);
-                      const event end = stream.record();
-                      while (!end.wait_for(std::chrono::milliseconds(1000))) {
-                      }
-                  }),
-         json);
+    tell(devices, "kernel", times_of(rounds, [&] { run_stream(stream, o.timeout_seconds); }), json);
     tell(devices, "run", times_of(rounds, [&] { rt.run(do_nothing{}); }), json);
     tell(devices, "mailbox", times_of(rounds, [&] { rt.run(do_nothing{}, box); }), json);
     tell(devices, "for_each", times_of(rounds, [&] { rt.for_each(0, do_no_index{}); }), json);

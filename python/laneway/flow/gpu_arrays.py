@@ -49,3 +49,8 @@ def stream_number(stream: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 0:
         raise UsageError(f"stream must be a stream of CUDA or its number, not {stream!r}")
     return int(number)
+
+
+def stream_behind(stream: Any) -> int | None:
+    """The same of a stream that need not be there."""
+    return None if stream is None else stream_number(stream)

@@ -13,7 +13,7 @@ from laneway.arguments import require_whole
 from laneway.arrays import as_array
 from laneway.errors import UsageError
 from laneway.flow.context import Endpoint, core_of
-from laneway.flow.gpu_arrays import GpuArray, stream_number
+from laneway.flow.gpu_arrays import GpuArray, stream_behind
 
 PACKET_BYTES = 2**20
 BUFFERS = 2
@@ -22,7 +22,8 @@ BUFFERS = 2
 class Segment:
     """What a packet holds of an array that was sent. It lies in a buffer of its link, in the destination's memory,
     until it is released: by `release`, at the end of a `with` block, by sending it on, or when nobody holds it any
-    more."""
+    more. All but `release` and `Link.send` with a stream do not wait for what streams of other libraries still do with
+    it on a GPU."""
 
     def __init__(self, core: _core.FlowSegment) -> None:
         self._core = core
@@ -57,8 +58,9 @@ class Segment:
         return Endpoint(self._core.source)
 
     def array(self, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
-        """A copy of its elements in an array of one dimension, also from a GPU. Raises UsageError where it does not
-        hold whole elements of the type, and when it has been released."""
+        """A copy of its elements in an array of one dimension, also from a GPU: where a stream changes it there, wait
+        for that stream before. Raises UsageError where it does not hold whole elements of the type, and when it has
+        been released."""
         try:
             kind = np.dtype(dtype)
         except TypeError:
@@ -70,8 +72,9 @@ class Segment:
 
     def unpack(self, into: NDArray[Any], pieces: ArrayLike | None = None) -> None:
         """Put its elements where they belong in `into`: an array of as many bytes as was sent, of any strides, or
-        `pieces` of it as `Link.send` takes them. Also from a GPU; nothing else of `into` changes. Raises UsageError
-        where pieces overlap or are not within the array, where sizes differ, and when it has been released."""
+        `pieces` of it as `Link.send` takes them. Also from a GPU, as `array`; nothing else of `into` changes. Raises
+        UsageError where pieces overlap or are not within the array, where sizes differ, and when it has been
+        released."""
         if not isinstance(into, np.ndarray) or isinstance(into, np.ma.MaskedArray) or not into.flags.writeable:
             raise UsageError("into must be an array of NumPy that can be written to")
         order = order_of(into, pieces)
@@ -81,8 +84,9 @@ class Segment:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Its bytes where they lie on a GPU, for other libraries to compute on without a copy:
         `cupy.asarray(segment).view("f4")`. They are there, so there is no stream to wait for. What is made of it keeps
-        the segment; behind `release` the next packet is written there, see there. Raises AttributeError for a segment
-        that lies elsewhere, and UsageError when it has been released."""
+        the segment; behind `release` the next packet is written there, see there. What changes the bytes is done before
+        they are sent on where `Link.send` gets its stream. Raises AttributeError for a segment that lies elsewhere, and
+        UsageError when it has been released."""
         if not self._on_gpu:
             raise AttributeError(f"a segment in memory of {self._core.place} has __array_interface__")
         return self._interface() | {"stream": None}
@@ -105,15 +109,14 @@ class Segment:
         """Make the buffer free for another packet: now, or on a GPU, behind what `stream` has been given so far, where
         a library still computes on it: a stream of CuPy or PyTorch, what has `__cuda_stream__`, or its number. Raises
         UsageError the second time, and for a stream of a segment that does not lie on a GPU."""
-        if stream is None:
-            self._core.release()
-        else:
-            self._core.release(stream_number(stream))
+        self._core.release(stream_behind(stream))
 
     def __enter__(self) -> Segment:
         return self
 
     def __exit__(self, _: object, raised: BaseException | None, __: object) -> None:
+        """As `release()`, unless it has been released: where a stream still computes on it, end the block with
+        `release(stream)`, or wait for the stream."""
         if self._core.released:
             return
         try:
@@ -204,7 +207,9 @@ class Link:
         total, by_kernel = self._core.packets
         return total, by_kernel
 
-    def send(self, what: ArrayLike | Segment, tag: int = 0, *, pieces: ArrayLike | None = None) -> Sending:
+    def send(
+        self, what: ArrayLike | Segment, tag: int = 0, *, pieces: ArrayLike | None = None, stream: Any = None
+    ) -> Sending:
         """Send an array, or pass on a segment that has been received where the link begins, which then is released when
         it has gone on. Returns at once.
 
@@ -214,23 +219,30 @@ class Link:
         whatever the link's source. Receivers get `tag` with each packet.
 
         An array on the GPU where the link begins is any contiguous one with `__cuda_array_interface__`, of CuPy, Numba
-        or PyTorch. It is sent behind what the stream that its interface names has been given so far; where that names
-        none, as that of PyTorch does, the work that fills it has ended. Raises UsageError after `shutdown`, for
-        elements longer than a packet, for pieces that are not within the array, at links from routers, where a router's
-        policy raises or names no destination, and where `copies` is "kernel" and no device's lanes reach the array.
+        or PyTorch.
+
+        What is sent from a GPU goes behind what `stream`, as `Segment.release` takes it, has been given so far, be it
+        an array or a segment whose bytes have been changed where they lie. Without it an array of a GPU goes behind the
+        stream that its interface names, or that GPU's legacy default stream, where it names none, as that of PyTorch
+        and that of Numba outside its own streams; a segment goes at once.
+
+        Raises UsageError after `shutdown`, for elements longer than a packet, for pieces that are not within the array,
+        at links from routers, where a router's policy raises or names no destination, for an array of another GPU, for
+        a stream where the link begins at no GPU, and where `copies` is "kernel" and no device's lanes reach the array.
         """
         require_whole("tag", tag)
+        behind = stream_behind(stream)
         if isinstance(what, Segment):
             if pieces is not None:
                 raise UsageError("pieces are of an array: a segment is passed on as a whole")
-            return Sending(_core.flow_pass_on(self._core, what._core, tag))
+            return Sending(_core.flow_pass_on(self._core, what._core, tag, behind))
         if hasattr(what, "__cuda_array_interface__"):
-            return self._send_from_gpu(what, tag, pieces)
+            return self._send_from_gpu(what, tag, pieces, behind)
         array = as_array("what", what)
         order = order_of(array, pieces)
-        return Sending(_core.flow_send(self._core, array, address_of(array), order, array.dtype.itemsize, tag))
+        return Sending(_core.flow_send(self._core, array, address_of(array), order, array.dtype.itemsize, tag, behind))
 
-    def _send_from_gpu(self, what: Any, tag: int, pieces: ArrayLike | None) -> Sending:
+    def _send_from_gpu(self, what: Any, tag: int, pieces: ArrayLike | None, behind: int | None) -> Sending:
         if pieces is not None:
             raise UsageError("pieces are of an array of the host: one of a GPU is sent as a whole")
         if not is_gpu(self._source.name):
@@ -238,7 +250,9 @@ class Link:
         array = GpuArray(what)
         item = array.dtype.itemsize
         order = _core.flow_strided(item, [(array.count, item)])
-        return Sending(_core.flow_send(self._core, what, array.address, order, item, tag, array.stream))
+        if behind is None:
+            behind = array.stream
+        return Sending(_core.flow_send(self._core, what, array.address, order, item, tag, behind, True))
 
     def shutdown(self) -> None:
         """Say that nothing more will be sent: receivers get all that was, and then the end. More than once is no
@@ -251,7 +265,8 @@ class Link:
         return Receiving(_core.flow_receive(self._core))
 
     def __iter__(self) -> Iterator[Segment]:
-        """All packets until the end, each released when the next one is asked for."""
+        """All packets until the end, each released when the next one is asked for, unless it has been before: as at the
+        end of a `with` block, without regard to streams that still compute on it on a GPU."""
         while (segment := self.receive().result()) is not None:
             with segment:
                 yield segment

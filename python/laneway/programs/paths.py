@@ -68,7 +68,8 @@ class Result(VertexAnswer):
     suppressed: int | None = field(default=None, compare=False)
     """Items not sent, as the other PE would gain nothing by them."""
     waves: int | None = field(default=None, compare=False)
-    """Runs that the host has started: 1 where they are fused. None of `bfs` by levels."""
+    """Runs that the host has started, of a search that is repeated the last time: 1 where they are fused. None of `bfs`
+    by levels."""
     restarts: int | None = field(default=None, compare=False)
     """Of `sssp` by near-far: searches that were given up as their items found no room, each of which was followed by
     one with more. All other counts, and the report, are of the last."""

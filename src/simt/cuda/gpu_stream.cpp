@@ -451,6 +451,12 @@ bool lanes_reach(int index, const void* memory) {
     }
 }
 
+std::optional<int> gpu_of(const void* memory) {
+    cudaPointerAttributes of{};
+    check(cudaPointerGetAttributes(&of, memory), "cudaPointerGetAttributes");
+    return of.type == cudaMemoryTypeDevice ? std::optional(of.device) : std::nullopt;
+}
+
 std::string pci_address(int index) {
     char text[32] = {};
     check(cudaDeviceGetPCIBusId(text, sizeof text, index), "cudaDeviceGetPCIBusId");

@@ -79,6 +79,8 @@ peer_finding find_peer(int from, int to);
 std::optional<bool> joined_by_nvlink(int one, int other);
 /// Whether lanes of a GPU can use an address: memory of its own, of peers, of the host where it is pinned or managed.
 bool lanes_reach(int index, const void* memory);
+/// The GPU whose memory an address is of; empty for memory of the host, managed memory, and what CUDA does not know.
+std::optional<int> gpu_of(const void* memory);
 /// "0000:1b:00.0".
 std::string pci_address(int index);
 /// See simt/energy.hpp.
