@@ -67,6 +67,7 @@ bool host_message_slots::ask(int rank, const order& asked, use& given) {
     part& p = part_of(rank);
     const std::lock_guard lock(*p.mutex);
     if (p.closed) throw usage_error("the session has been stopped");
+    if (asked.kind == request_kind::match && adopt(p, asked.key, given)) return true;
     if (p.free.empty()) {
         for (std::uint32_t i = 0; i < p.uses.size(); ++i) {
             if (p.uses[i].dropped && is_answered(p, i) && !holds_message(p, i)) give_back(p, i);
@@ -75,7 +76,7 @@ bool host_message_slots::ask(int rank, const order& asked, use& given) {
     }
     const std::uint32_t number = p.free.back();
     p.free.pop_back();
-    p.uses[number] = {.used = true};
+    p.uses[number] = {.used = true, .entry = word_at(p.words, 0).load(std::memory_order_relaxed)};
     host_message_slot& slot = slot_of(p, number);
     slot.kind = asked.kind;
     slot.key = asked.key;
@@ -85,6 +86,21 @@ bool host_message_slots::ask(int rank, const order& asked, use& given) {
     given = {number, ++slot.asked};
     leave(p, number);
     return true;
+}
+
+/// The first message that was taken out for a thread which was interrupted, and which this one may have. With the
+/// part's mutex.
+bool host_message_slots::adopt(part& p, const match_key& key, use& given) {
+    const slot_use* first = nullptr;
+    for (std::uint32_t i = 0; i < p.uses.size(); ++i) {
+        if (!p.uses[i].dropped || !holds_message(p, i)) continue;
+        const host_message_slot& slot = slot_of(p, i);
+        if (!key.accepts({slot.source, slot.tag}) || (first != nullptr && first->entry < p.uses[i].entry)) continue;
+        first = &p.uses[i];
+        given = {i, slot.asked};
+    }
+    if (first != nullptr) p.uses[given.slot].dropped = false;
+    return first != nullptr;
 }
 
 bool host_message_slots::is_any_coming_back(int rank) const {

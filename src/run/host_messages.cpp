@@ -33,6 +33,12 @@ std::string host_messages::text_of(const question& asked) const {
            std::to_string(asked.rank) + ", communicator " + std::to_string(number_);
 }
 
+void host_messages::refuse_long(const question& asked, std::uint64_t bytes) const {
+    if (bytes <= options_.host_bytes) return;
+    throw usage_error(text_of(asked) + ": " + std::to_string(bytes) + " bytes, and host threads have room for " +
+                      std::to_string(options_.host_bytes) + ", see communicator_options::host_bytes");
+}
+
 /// What lanes would end the session for.
 void host_messages::check(const question& asked) const {
     const auto refuse = [&](const std::string& why) { throw usage_error(text_of(asked) + ": " + why); };
@@ -54,10 +60,7 @@ void host_messages::check(const question& asked) const {
         refuse("a wildcard that the communicator promises not to use");
     }
     if (nobody) return;
-    if (asked.bytes > options_.host_bytes) {
-        refuse(std::to_string(asked.bytes) + " bytes, and host threads have room for " +
-               std::to_string(options_.host_bytes) + ", see communicator_options::host_bytes");
-    }
+    refuse_long(asked, asked.bytes);
     const bool reach =
         !sends || share_memory(*machine_.device(asked.rank), *machine_.device(static_cast<int>(asked.peer)));
     if (asked.synchronous && !reach) refuse("synchronous, between devices that do not reach each other's memory");
@@ -248,6 +251,7 @@ std::optional<matched_host_message> matched_host_message::look(const std::shared
     all->wait_until("a look for a message by a host thread", [&] {
         host_message one(all, asked, nullptr);
         const host_message_slots::answer seen = one.finish();
+        if (!seen.found) all->refuse_long(asked, seen.got.bytes);  // it has been left where it is
         if (seen.found) matched = matched_host_message(all, asked.rank, seen.got, one.state_->at);
         return matched.has_value() || !waits;
     });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "laneway/run/resident_program.hpp"
 
@@ -92,27 +93,54 @@ void host_triggers::leave(resident_program& program, const part& p, const host_t
     program.wake();
 }
 
-void host_triggers::ask(int pe, host_trigger entry, const host_preparation& what, std::span<const std::byte> item,
-                        const std::function<void(const host_answer&)>& told) {
+bool host_triggers::is_answered(const part& p) {
+    // Partner: the release store of host_triggers_ref::answer.
+    return std::atomic_ref(asked_in(p).answered).load(std::memory_order_acquire) == p.asked;
+}
+
+host_preparation& host_triggers::asked_in(const part& p) {
+    return *reinterpret_cast<host_preparation*>(p.memory.get() + host_asked_at);
+}
+
+/// Behind the answer.
+host_answer host_triggers::tell(part& p) {
+    host_preparation& asked = asked_in(p);
+    const host_answer answer{told_by_pe(asked.result), static_cast<int>(told_by_pe(asked.pe)),
+                             told_by_pe(asked.number)};
+    if (const told_to told = std::exchange(p.told, {})) told(answer);
+    return answer;
+}
+
+void host_triggers::tell_what_is_left() {
+    for (part& p : parts_) {
+        const std::lock_guard lock(*p.asking);
+        if (p.told && is_answered(p)) (void)tell(p);
+        p.told = {};
+    }
+}
+
+host_answer host_triggers::ask(int pe, host_trigger entry, const host_preparation& what,
+                               std::span<const std::byte> item, const told_to& told) {
     const program_access::use mine = hold();
+    mine.program().refuse_within_use("triggers: prepare or disarm");  // the program cannot come back to answer
     const resident_program::visit visiting(mine.program());
     part& p = parts_[static_cast<std::size_t>(pe)];
-    host_preparation& asked = *ref(pe).asked;
-    const auto is_answered = [&] {
-        // Partner: the release store of host_triggers_ref::answer.
-        return std::atomic_ref(asked.answered).load(std::memory_order_acquire) == p.asked;
-    };
+    host_preparation& asked = asked_in(p);
     std::unique_lock lock(*p.asking, std::defer_lock);
     mine.program().await([&] { return lock.try_lock(); });
-    mine.program().await(is_answered);  // a thread that was interrupted has not waited
+    mine.program().await([&] { return is_answered(p); });  // a thread that was interrupted has not waited
+    if (p.told) (void)tell(p);
     asked.operation = what.operation;
     asked.threshold = what.threshold;
     asked.how = what.how;
     std::copy(item.begin(), item.end(), reinterpret_cast<std::byte*>(&asked + 1));
-    entry.n = ++p.asked;
-    leave(mine.program(), p, entry);
-    mine.program().await(is_answered);
-    told({told_by_pe(asked.result), static_cast<int>(told_by_pe(asked.pe)), told_by_pe(asked.number)});
+    told_to kept = told;  // nothing fails between the entry and its note
+    entry.n = p.asked + 1;
+    leave(mine.program(), p, entry);  // may be interrupted before the entry is left
+    ++p.asked;
+    p.told = std::move(kept);
+    mine.program().await([&] { return is_answered(p); });
+    return tell(p);
 }
 
 std::uint64_t host_triggers::filled() const {

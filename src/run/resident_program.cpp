@@ -53,7 +53,7 @@ resident_program::~resident_program() { end(); }
 
 void resident_program::end() noexcept {
     try {
-        refuse_within_use();
+        refuse_within_use("stop");
         stop();
     } catch (...) {
         // Whoever wants to know calls stop. Where it goes on, what it uses must not go, and waiting would be for ever.
@@ -215,8 +215,8 @@ void resident_program::leave() {
     stay();
 }
 
-void resident_program::refuse_within_use() const {
-    if (using_.is_mine()) throw usage_error("stop: called by a function that uses the session's devices meanwhile");
+void resident_program::refuse_within_use(const std::string& what) const {
+    if (using_.is_mine()) throw usage_error(what + ": called by a function that uses the session's devices meanwhile");
 }
 
 void resident_program::stop() {

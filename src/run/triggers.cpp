@@ -313,6 +313,7 @@ void trigger_memory::connect(resident_program& program) {
 
 void trigger_memory::disconnect(bool ended_well) noexcept {
     host_.disconnect();
+    host_.tell_what_is_left();
     if (!ended_well) {
         open_ = true;
     } else if (in_session_) {  // or it is over since long, and a run has come between

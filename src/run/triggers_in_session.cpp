@@ -17,16 +17,14 @@ void trigger_memory::forget_prepared(int pe, std::uint32_t tag) {
 
 void trigger_memory::prepare_in_session(const preparation& p) {
     const host_preparation what{.operation = p.operation, .threshold = p.threshold, .how = p.how};
-    host_answer found;
     // While no other thread's answer can come between, so that the list is as the tags are.
-    const auto told = [&](const host_answer& answer) {
-        found = answer;
+    const auto told = [this, p](const host_answer& answer) {
         if (static_cast<status>(answer.result) != status::ok) return;
         const std::lock_guard lock(preparing_);
         forget_prepared(p.pe, p.tag);
         prepared_.insert(prepared_.begin() + static_cast<std::ptrdiff_t>(applied_++), p);
     };
-    host_.ask(p.pe, {host_trigger::prepare, p.tag, 0}, what, p.item, told);
+    const host_answer found = host_.ask(p.pe, {host_trigger::prepare, p.tag, 0}, what, p.item, told);
     switch (const auto result = static_cast<status>(found.result)) {
         case status::ok: return;
         case status::prepared_twice: refuse_second(p);
@@ -37,15 +35,12 @@ void trigger_memory::prepare_in_session(const preparation& p) {
 }
 
 bool trigger_memory::disarm_in_session(int pe, std::uint32_t tag) {
-    bool had = false;
-    const auto told = [&](const host_answer& answer) {
-        had = answer.result != 0;
-        if (!had) return;
+    const auto told = [this, pe, tag](const host_answer& answer) {
+        if (answer.result == 0) return;
         const std::lock_guard lock(preparing_);
         forget_prepared(pe, tag);
     };
-    host_.ask(pe, {host_trigger::disarm, tag, 0}, {}, {}, told);
-    return had;
+    return host_.ask(pe, {host_trigger::disarm, tag, 0}, {}, {}, told).result != 0;
 }
 
 }  // namespace laneway

@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstddef>
 #include <string>
+#include <thread>
 #include <type_traits>
+
+#include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 
 namespace laneway::test {
 
@@ -24,6 +29,26 @@ std::string thrown(Call&& call) {
         }
     }
     return {};
+}
+
+/// Whether a call that waits for a session's program, which is kept from the devices meanwhile, is ended by an
+/// interruption.
+template <class Session, class Call>
+bool is_interrupted(Session& session, Call&& call) {
+    std::atomic<bool> away = false, left = false;
+    std::jthread keeper([&] {
+        session.while_away([&] {
+            away = true;
+            while (!left) std::this_thread::yield();
+        });
+    });
+    while (!away) std::this_thread::yield();
+    const std::string why = thrown<interrupted>([&] {
+        const interruption leave([] { throw interrupted("enough"); });
+        call();
+    });
+    left = true;
+    return !why.empty();
 }
 
 }  // namespace laneway::test

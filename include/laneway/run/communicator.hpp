@@ -146,7 +146,9 @@ public:
         return *host_message::look(memory_->host(), {rank, request_kind::probe, source, tag}, true);
     }
     /// Takes the message that a receive of this source and tag would get out of the queues, if there is one: nobody
-    /// else gets it. It keeps one of communicator_options::host_operations until it is received.
+    /// else gets it. It keeps one of communicator_options::host_operations until it is received. Throws usage_error,
+    /// and leaves the message, where it is longer than communicator_options::host_bytes. What it had taken when it was
+    /// interrupted, the next one that fits gets.
     [[nodiscard]] std::optional<matched_host_message> improbe(int rank, std::int64_t source, std::int64_t tag) {
         return matched_host_message::look(memory_->host(), {rank, request_kind::match, source, tag}, false);
     }

@@ -48,7 +48,8 @@ public:
     [[nodiscard]] use receive_matched(int rank, use mine, std::uint64_t bytes);
     /// Asks for a receive to be taken back, unless it is over.
     void cancel(int rank, use mine);
-    /// Nobody will ask what has become of it: its slot comes back by itself, and a receive is taken back.
+    /// Nobody will ask what has become of it: its slot comes back by itself, and a receive is taken back. A message
+    /// that a matched probe finds waits for the next matched probe that may have it.
     void drop(int rank, use mine);
 
     // For the end of a session, in this order; the devices answer between them.
@@ -72,6 +73,7 @@ private:
     /// What the host keeps of a slot.
     struct slot_use {
         bool used = false, dropped = false, cancelled = false, stopped = false;
+        std::uint64_t entry = 0;  ///< number of its first one
     };
     /// Of a rank.
     struct part {
@@ -83,6 +85,7 @@ private:
         std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();
     };
 
+    [[nodiscard]] bool adopt(part& p, const match_key& key, use& given);
     void leave(part& p, std::uint32_t entry);
     void cancel(part& p, std::uint32_t number);
     void give_back(part& p, std::uint32_t number);

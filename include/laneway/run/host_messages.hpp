@@ -56,6 +56,8 @@ public:
     void wait_until(const std::string& what, const std::function<bool()>& done);
     /// Takes a receive back, if it has not got a message yet; does not wait for that.
     void cancel(const place& at);
+    /// Throws usage_error for more bytes than a slot has room for.
+    void refuse_long(const question& asked, std::uint64_t bytes) const;
     [[nodiscard]] std::string text_of(const question& asked) const;
 
     // As a feed.

@@ -26,6 +26,9 @@ struct host_answer {
 /// The slots of a session. Any thread of the host may leave something while it goes on.
 class host_triggers {
 public:
+    /// Takes an answer, maybe when who has asked is gone.
+    using told_to = std::function<void(const host_answer&)>;
+
     explicit host_triggers(machine& machine) : machine_(machine) {}
 
     /// Takes memory for a session that begins, in which operations start items of no more bytes.
@@ -40,9 +43,13 @@ public:
     void leave(int pe, const host_trigger& entry);
 
     /// Leaves an entry that prepares, with the operation and what it starts, or disarms, and waits for the answer.
-    /// `told`: called with it before another thread's entry of the kind is left for the PE. Throws as leave.
-    void ask(int pe, host_trigger entry, const host_preparation& what, std::span<const std::byte> item,
-             const std::function<void(const host_answer&)>& told);
+    /// `told`: called with it before another thread's entry of the kind is left for the PE; where an interruption ends
+    /// the wait, by the next thread that asks, or by tell_what_is_left. Throws as leave, and usage_error on a thread
+    /// that uses the session's devices meanwhile.
+    host_answer ask(int pe, host_trigger entry, const host_preparation& what, std::span<const std::byte> item,
+                    const told_to& told);
+    /// Behind the end of a session: tells the answers whose threads have been interrupted.
+    void tell_what_is_left();
 
     /// Tags of all PEs that were not at rest when the last epoch was closed, 64 of a PE at most.
     [[nodiscard]] std::vector<waiting_tag> waiting() const;
@@ -60,8 +67,12 @@ private:
         std::unique_ptr<std::mutex> leaving = std::make_unique<std::mutex>();
         std::unique_ptr<std::mutex> asking = std::make_unique<std::mutex>();  ///< before `leaving`
         std::uint64_t asked = 0;                                              ///< entries that are answered
+        told_to told = nullptr;  ///< takes the answer to the last one; null where that has been told
     };
 
+    [[nodiscard]] static bool is_answered(const part& p);
+    [[nodiscard]] static host_preparation& asked_in(const part& p);
+    static host_answer tell(part& p);
     [[nodiscard]] program_access::use hold();
     void leave(resident_program& program, const part& p, const host_trigger& entry);
 

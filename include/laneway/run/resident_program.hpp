@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -95,8 +96,8 @@ public:
     void end() noexcept;
     /// Whether the program has ended for good.
     [[nodiscard]] bool is_over() const { return over_; }
-    /// Throws usage_error on a thread that uses the devices, as stop would wait for it.
-    void refuse_within_use() const;
+    /// Throws usage_error on a thread that uses the devices: `what`, which it has called, would wait for it.
+    void refuse_within_use(const std::string& what) const;
 
 private:
     using clock = std::chrono::steady_clock;

@@ -102,7 +102,7 @@ public:
     /// begin from now on throws usage_error, as does a call by a function that while_away calls. The report is that of
     /// the session, whose messages are audited as after a run.
     run_report stop() {
-        program_.refuse_within_use();
+        program_.refuse_within_use("stop");
         const bool first = is_connected_;
         try {
             program_.stop();

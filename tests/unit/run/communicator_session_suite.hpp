@@ -511,6 +511,90 @@ TEST_P(communicator_session, HandlesMayBeDropped) {
     }
 }
 
+/// A lane sends a message of 16 words, or receives it.
+struct one_of_lanes {
+    enum what : std::uint32_t { sends, receives };
+    symmetric_ref<std::uint64_t> words;
+    what does;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        const int last = ctx.n_pes() - 1;
+        // Not of the control warp, which comes to host threads when it has left the body.
+        if (ctx.rank() % lanes != lanes - 1 || ctx.pe() != (does == sends ? 0 : last)) return;
+        if (does == sends) (void)world.send(ctx, words[0], 16, last, 5);
+        if (does == receives) (void)world.recv(ctx, words[0], 16, 0, 5);
+    }
+};
+
+/// What is longer than host threads have room for stays in the queues.
+TEST_P(communicator_session, LongMessagesAreLeftForLanes) {
+    for (const bool unordered : {false, true}) {
+        runtime rt(options_of(GetParam(), 8));
+        auto words = rt.allocate<std::uint64_t>(16), got = rt.allocate<std::uint64_t>(16);
+        const int last = rt.n_pes() - 1;
+        words.copy_in(0, words_of(0, 16, 3));
+        auto world = rt.communicator({.rules = {unordered, unordered, false, unordered}, .host_bytes = 64});
+        rt.run(one_of_lanes{words.ref(), one_of_lanes::sends}, world);
+        auto session = rt.start(world);
+        const std::string why = "look for tag 5 from PE 0 by a host thread for PE " + std::to_string(last) +
+                                ", communicator 0: 128 bytes, and host threads have room for 64, see "
+                                "communicator_options::host_bytes";
+        EXPECT_EQ(thrown<usage_error>([&] { (void)world.improbe(last, 0, 5); }), why);
+        EXPECT_EQ(thrown<usage_error>([&] { (void)world.mprobe(last, 0, 5); }), why);
+        std::uint64_t a = 4, b = 0;
+        world.send(0, &a, 1, last, 6);
+        EXPECT_EQ(world.mrecv(&b, 1, world.mprobe(last, 0, 6)).bytes, 8u);
+        EXPECT_EQ(b, 4u);
+        session.stop();
+        rt.run(one_of_lanes{got.ref(), one_of_lanes::receives}, world);
+        EXPECT_EQ(got.copy_out(last), words_of(0, 16, 3));
+        EXPECT_TRUE(world.pending().empty()) << world.account();
+    }
+}
+
+/// A thread is interrupted while its matched probe goes on: the next one gets the message.
+TEST_P(communicator_session, AnInterruptionLosesNoMatchedMessage) {
+    runtime rt(options_of(GetParam(), 8));
+    auto world = rt.communicator({.host_operations = 2});
+    const int last = rt.n_pes() - 1;
+    auto session = rt.start(world);
+    for (std::uint64_t i = 1; i < 9; ++i) {
+        world.send(0, &i, 1, last, 2);
+        std::uint64_t got = 0;
+        EXPECT_TRUE(is_interrupted(session, [&] { (void)world.improbe(last, 0, 2); }));
+        EXPECT_EQ(world.mrecv(&got, 1, world.mprobe(last, any_source, 2)).bytes, 8u);
+        EXPECT_EQ(got, i);
+    }
+    session.stop();
+    EXPECT_TRUE(world.pending().empty()) << world.account();
+}
+
+/// All requests of a PE are in use: a matched probe waits until one is free, and the session goes on.
+TEST_P(communicator_session, MatchedProbesWaitForARequest) {
+    runtime rt(options_of(GetParam(), 8));
+    if (rt.n_pes() == 1) return;  // threads for one PE have as many operations as it has requests
+    const auto got = rt.allocate<std::uint64_t>(16);
+    auto world = rt.communicator({.requests = 32, .host_operations = 32});
+    const int last = rt.n_pes() - 1;
+    auto session = rt.start(one_of_lanes{got.ref(), one_of_lanes::receives}, world);
+    std::uint64_t a = 5, b = 0, c = 0;
+    std::vector<host_message> receives;
+    for (int i = 0; i < 31; ++i) receives.push_back(world.irecv(last, &b, 1, 0, 10 + i));
+    {
+        std::jthread looker([&] { EXPECT_EQ(world.mrecv(&c, 1, world.mprobe(last, 0, 3)).bytes, 8u); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        world.send(0, &a, 1, last, 10);
+        EXPECT_EQ(receives[0].wait().bytes, 8u);  // its request is free
+        world.send(0, &a, 1, last, 3);
+    }
+    EXPECT_TRUE(b == 5 && c == 5);
+    const auto words = words_of(0, 16, 1);
+    world.send(0, words.data(), 16, last, 5);
+    session.stop();
+    EXPECT_EQ(got.copy_out(last), words);
+}
+
 LANEWAY_ON_DEVICES(communicator_session, communicator_devices());
 
 }  // namespace

@@ -302,6 +302,11 @@ TEST_P(triggers_misuse_test, HostThreadsOfASessionAreRefusedWhatCannotBe) {
                   "tag 6" + of_pe + "PE 0 has 1 chains already; see trigger_options::chains");
         EXPECT_TRUE(tags.disarm(last, 5));
     }
+    session.while_away([&] {
+        EXPECT_EQ(thrown<usage_error>([&] { tags.prepare(last, 1, 1, op(0)); }),
+                  "triggers: prepare or disarm: called by a function that uses the session's devices meanwhile");
+        EXPECT_THROW((void)tags.disarm(last, 3), usage_error);
+    });
     EXPECT_FALSE(tags.disarm(last, 6)) << "nothing has come of what was refused";
     tags.prepare(last, 6, 1, op(2));
     EXPECT_THROW((void)tags.disarm(last, 8), usage_error);
@@ -314,6 +319,56 @@ TEST_P(triggers_misuse_test, HostThreadsOfASessionAreRefusedWhatCannotBe) {
     EXPECT_EQ(thrown<usage_error>([&] { tags.prepare(last, 3, 1, op(2)); }),
               "tag 3" + of_pe + "it has an operation already");
     tags.prepare(last, 6, 1, op(2));  // it has fired once for all
+}
+
+/// Chains run out: a tag that was spent stays so, keeps its chain, and the other link's cell is free again.
+TEST_P(triggers_misuse_test, WhatIsRefusedForItsChainsChangesNothing) {
+    runtime rt(unhurried_job());
+    if (rt.n_pes() < 3) return;
+    auto tags = rt.triggers({.tags = 8, .chains = 1});
+    const auto op = trigger_operation::nothing(0);
+    auto session = rt.start(tags);
+    const auto refused = [&](std::uint32_t tag, const trigger_operation& what) {
+        return thrown<usage_error>([&] { tags.prepare(0, tag, 1, what); });
+    };
+    const std::string of_one = ": PE 1 has 1 chains already; see trigger_options::chains";
+    tags.prepare(0, 1, 1, op.then(1, 7));
+    tags.trigger(0, 1);
+    session.quiesce();
+    EXPECT_EQ(refused(1, op.then(2, 3).then(1, 6)), "tag 1 of PE 0" + of_one);
+    EXPECT_EQ(refused(2, op.then(2, 3).then(1, 6)), "tag 2 of PE 0" + of_one);
+    tags.prepare(0, 3, 1, op.then(2, 3));  // in the cell that was given back
+    tags.prepare(0, 1, 1, op.then(1, 7));  // in the one that it has kept
+    tags.trigger(0, 1);
+    tags.trigger(0, 3);
+    session.quiesce();
+    EXPECT_EQ(refused(1, op.then(1, 6)), "tag 1 of PE 0" + of_one);
+    const auto left = session.stop().waiting_tags;
+    ASSERT_EQ(left.size(), 2u);  // those of PEs 1 and 2; tag 1 of PE 0 is spent
+    EXPECT_EQ(left[0].text(), "tag 7 of PE 1: not prepared, triggered 2 times");
+    EXPECT_EQ(left[1].text(), "tag 3 of PE 2: not prepared, triggered 1 times");
+}
+
+/// The PE does what an interrupted thread has asked, and the next one, or the session's end, sees what came of it.
+TEST_P(triggers_misuse_test, AnInterruptionLosesNoAnswer) {
+    runtime rt(unhurried_job());
+    const auto fired = rt.allocate<std::uint64_t>(1);
+    auto tags = rt.triggers({.tags = 8});
+    const auto op = trigger_operation::nothing(0).signal(fired.ref()[0]);
+    auto session = rt.start(tags);
+    const auto prepare = [&] { tags.prepare(0, 1, 1, op, firing::each_round); };
+    for (std::uint32_t i = 0; i < 8; ++i) {
+        EXPECT_TRUE(is_interrupted(session, prepare));
+        EXPECT_EQ(thrown<usage_error>(prepare), "tag 1 of PE 0: it has an operation already");
+        EXPECT_TRUE(tags.disarm(0, 1));
+    }
+    EXPECT_TRUE(is_interrupted(session, prepare));
+    session.stop();
+    EXPECT_EQ(thrown<usage_error>(prepare), "tag 1 of PE 0: it has an operation already");
+    auto next = rt.start(tags);
+    tags.trigger(0, 1);
+    next.stop();
+    EXPECT_EQ(fired.copy_out(0)[0], 1u);
 }
 
 TEST_P(triggers_misuse_test, WhatHostThreadsHavePreparedOutlivesAFailedSession) {

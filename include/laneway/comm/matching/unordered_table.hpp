@@ -70,11 +70,13 @@ struct unordered_table_ref {
             return !same_key ? verdict::pass : is_message(number) ? verdict::see : verdict::leave;
         });
     }
-    /// Takes such a message.
-    template <class Ctx>
-    LANEWAY_FN match_result take_message(Ctx& ctx, const match_key& receive) const {
+    /// Takes such a message, of which `suits(handle)`.
+    template <class Ctx, class Suits>
+    LANEWAY_FN match_result take_message(Ctx& ctx, const match_key& receive, const Suits& suits) const {
         return change(ctx, receive, nobody, [&](std::uint32_t number, bool same_key) {
-            return !same_key ? verdict::pass : is_message(number) ? verdict::take : verdict::leave;
+            if (!same_key) return verdict::pass;
+            if (!is_message(number)) return verdict::leave;
+            return suits(number) ? verdict::take : verdict::pass;
         });
     }
     /// Takes back a receive that waits. `none`: it does not wait any more.

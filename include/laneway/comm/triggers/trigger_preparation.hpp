@@ -40,10 +40,16 @@ public:
     template <class Keep>
     LANEWAY_SLOW preparation_refusal try_prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold,
                                                  const trigger_operation& op, firing how, Keep&& keep) {
-        const preparation_refusal found = hold(ctx, tag, threshold, op, keep);
+        preparation_refusal found = check(ctx, tag, threshold, op);
+        if (found.what != status::ok) return found;
+        trigger_word before = rounds_.word(ctx, tag);
+        if (before.threshold() == 0 && how == firing::once && before.count() > threshold) {
+            return {status::too_many_triggers, -1, before.count(), threshold};  // before the slot is changed
+        }
+        found = hold(ctx, tag, threshold, op, keep);
         if (found.what != status::ok) return found;
         trigger_slot& slot = rounds_.slot(tag);
-        trigger_word before = rounds_.word(ctx, tag);
+        before = rounds_.word(ctx, tag);
         do {
             if (how == firing::once && before.count() > threshold) {
                 drop(ctx, slot);
@@ -76,22 +82,26 @@ public:
     }
 
 private:
-    /// Gives the slot the operation, all but its threshold, where nothing is wrong with it.
+    /// Gives the slot the operation, all but its threshold, where nothing is wrong with it; else it is as it was.
     template <class Keep>
     LANEWAY_FN preparation_refusal hold(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold,
                                         const trigger_operation& op, Keep&& keep) {
         preparation_refusal found = check(ctx, tag, threshold, op);
         if (found.what != status::ok) return found;
         trigger_slot& slot = rounds_.slot(tag);
-        if (!claim(ctx, slot)) return {status::prepared_twice, -1, tag};
+        trigger_word spent;
+        if (!claim(ctx, slot, spent)) return {status::prepared_twice, -1, tag};
+        std::uint32_t had[trigger_operation::max_links];
+        for (int i = 0; i < trigger_operation::max_links; ++i) had[i] = slot.cells[i];
         slot.keep_cells(op);
+        found = take_cells(ctx, op, slot);
+        if (found.what != status::ok) {
+            for (int i = 0; i < trigger_operation::max_links; ++i) slot.cells[i] = had[i];
+            give_back(ctx, slot, spent);
+            return found;
+        }
         slot.hold(op);
         keep();
-        for (int i = 0; i < op.n_links() && found.what == status::ok; ++i) {
-            if (op.link(i).pe == ctx.pe() || slot.cells[i] != 0) continue;
-            found = take_cell(ctx, op.link(i), slot.closed, slot.cells[i]);
-        }
-        if (found.what != status::ok) drop(ctx, slot);
         return found;
     }
     /// The tag has no operation any more.
@@ -122,33 +132,72 @@ private:
     }
 
     /// Makes a tag without an operation, or one that has fired once for all, this lane's own: `pieces` is not 0 then.
-    LANEWAY_FN bool claim(Ctx& ctx, trigger_slot& slot) {
+    /// `spent`: the word of the latter.
+    LANEWAY_FN bool claim(Ctx& ctx, trigger_slot& slot, trigger_word& spent) {
         std::uint32_t none = 0;
         // Partner: the release in disarm.
         if (ctx.compare_exchange(&slot.pieces, none, 1u, order::acquire, scope::device)) return true;
         trigger_word now{ctx.load(&slot.word, order::relaxed, scope::device)};
+        if (!now.spent()) return false;
+        spent = now;
         // Partner: the add in end_round.
-        return now.spent() && ctx.compare_exchange(&slot.word, now.bits, now.disarmed(), order::acq_rel, scope::device);
+        return ctx.compare_exchange(&slot.word, now.bits, now.disarmed(), order::acq_rel, scope::device);
+    }
+    /// Undoes a claim. Where a tag that was spent has been triggered meanwhile, it stays without an operation.
+    LANEWAY_FN void give_back(Ctx& ctx, trigger_slot& slot, trigger_word spent) {
+        std::uint64_t none = 0;
+        // Partners: the adds of those who trigger, and the next claim.
+        if (spent.spent() && ctx.compare_exchange(&slot.word, none, spent.bits, order::acq_rel, scope::device)) return;
+        drop(ctx, slot);
     }
 
-    /// Gets a link a cell of its PE, of which so many rounds count as seen.
-    LANEWAY_FN preparation_refusal take_cell(Ctx& ctx, const trigger_link& link, std::uint64_t rounds,
-                                             std::uint32_t& cell) {
+    /// Gets the links to other PEs that have none their cells; all of them, or none.
+    LANEWAY_FN preparation_refusal take_cells(Ctx& ctx, const trigger_operation& op, trigger_slot& slot) {
+        bool is_new[trigger_operation::max_links] = {};
+        preparation_refusal found;
+        for (int i = 0; i < op.n_links() && found.what == status::ok; ++i) {
+            if (op.link(i).pe == ctx.pe() || slot.cells[i] != 0) continue;
+            found = reserve_cell(ctx, op.link(i), slot.cells[i]);
+            is_new[i] = found.what == status::ok;
+        }
+        for (int i = 0; i < op.n_links(); ++i) {
+            if (!is_new[i]) continue;
+            if (found.what == status::ok) {
+                fill_cell(ctx, op.link(i), slot.closed, slot.cells[i]);
+            } else {
+                return_cell(ctx, op.link(i), slot.cells[i]);
+            }
+        }
+        return found;
+    }
+    /// Reserves the next cell of a link's PE, which is 0 and which nobody looks for triggers in yet.
+    LANEWAY_FN preparation_refusal reserve_cell(Ctx& ctx, const trigger_link& link, std::uint32_t& cell) {
         auto* const counters = address(ctx, view_.counters[0], link.pe);
-        trigger_cell* const cells = address(ctx, view_.cells[0], link.pe);
-        if (counters == nullptr || cells == nullptr) return {status::bad_range, link.pe, link.tag};
-        const std::uint32_t number = ctx.fetch_add(&counters->cells, 1u, order::relaxed, scope::system);
-        if (number >= view_.chains()) return {status::no_room, link.pe, view_.chains()};
-        trigger_cell& taken = cells[view_.outside + number];
+        if (counters == nullptr || address(ctx, view_.cells[0], link.pe) == nullptr)
+            return {status::bad_range, link.pe, link.tag};
+        std::uint32_t number = ctx.load(&counters->cells, order::relaxed, scope::system);
+        do {
+            if (number >= view_.chains()) return {status::no_room, link.pe, view_.chains()};
+        } while (!ctx.compare_exchange(&counters->cells, number, number + 1, order::relaxed, scope::system));
         cell = view_.outside + number + 1;
+        return {};
+    }
+    /// Gives a reserved one back, unless another PE has reserved the one behind it meanwhile: then it stays unused.
+    LANEWAY_FN void return_cell(Ctx& ctx, const trigger_link& link, std::uint32_t cell) {
+        std::uint32_t behind = cell - view_.outside;
+        (void)ctx.compare_exchange(&address(ctx, view_.counters[0], link.pe)->cells, behind, behind - 1, order::relaxed,
+                                   scope::system);
+    }
+    /// Makes a reserved one that of a link, of which so many rounds count as seen.
+    LANEWAY_FN void fill_cell(Ctx& ctx, const trigger_link& link, std::uint64_t rounds, std::uint32_t cell) {
+        trigger_cell& taken = address(ctx, view_.cells[0], link.pe)[cell - 1];
         // Seen with the first trigger: partner is the acquire load in look.
         taken.tag = link.tag;
         taken.n = link.n;
-        if (rounds == 0) return {};
+        if (rounds == 0) return;
         ctx.store(&taken.seen, rounds, order::relaxed, scope::system);
         // Partner: the same; who sees this sees `seen` as well, and so nothing new.
         ctx.store(&taken.sent, rounds, order::release, scope::system);
-        return {};
     }
 
     trigger_rounds<Ctx>& rounds_;

@@ -70,7 +70,8 @@ private:
         give_kept(ctx, active, number, active ? view_.requests[number].other : 0);
     }
 
-    /// Takes a message that waits out of the queues, as a receive would; its place stays its own. Lane 0 alone.
+    /// Takes a message that waits out of the queues, as a receive would; its place stays its own. One that is longer
+    /// than the match has room for stays where it is, and is told of. Lane 0 alone.
     LANEWAY_SLOW void match(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
         const match_key wanted{ctx.shuffle(full_warp<Ctx>, key.source, 0), ctx.shuffle(full_warp<Ctx>, key.tag, 0)};
@@ -86,27 +87,37 @@ private:
                 found = take_out(ctx, active, key, number);
             }
         }
-        const bool matched = found.outcome == match_outcome::matched;
+        const bool seen = found.outcome == match_outcome::matched;
         if (active) {
             request_slot& slot = view_.requests[number];
-            if (matched) tell_found(slot, found.key, shard_.unexpected[found.handle].bytes);
+            if (seen) tell_found(slot, found.key, shard_.unexpected[found.handle].bytes);
             slot.other = found.handle;
+            const bool matched = seen && fits(number, found.handle);
             delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
         }
         ctx.sync(full_warp<Ctx>);
     }
+    [[nodiscard]] LANEWAY_FN bool fits(std::uint32_t number, std::uint32_t place) const {
+        return shard_.unexpected[place].bytes <= view_.requests[number].bytes;
+    }
+    /// Also what does not fit, which it has not taken.
     LANEWAY_SLOW match_result take_out(Ctx& ctx, bool active, const match_key& key, std::uint32_t number) const {
-        if (view_.rules.is_unordered()) return take_out_of_table(ctx, active, key);
+        if (view_.rules.is_unordered()) return active ? take_out_of_table(ctx, key, number) : match_result{};
         const match_result found = shard_.engine.probe(ctx, active, key);
-        if (ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0) return found;
+        const bool takes = found.outcome == match_outcome::matched && fits(number, found.handle);
+        if (ctx.ballot(full_warp<Ctx>, takes) == 0) return found;
         return shard_.engine.post(ctx, active, key, number);
     }
-    LANEWAY_FN match_result take_out_of_table(Ctx& ctx, bool active, const match_key& key) const {
-        const match_result found = active ? shard_.table.take_message(ctx, key) : match_result{};
-        if (found.outcome == match_outcome::matched) {  // as a receive of it would count; one lane
+    LANEWAY_FN match_result take_out_of_table(Ctx& ctx, const match_key& key, std::uint32_t number) const {
+        const match_result taken =
+            shard_.table.take_message(ctx, key, [&](std::uint32_t place) { return fits(number, place); });
+        if (taken.outcome == match_outcome::matched) {  // as a receive of it would count; one lane
             ctx.fetch_add(&shard_.state->met, std::uint64_t{1}, order::relaxed, scope::device);
+            return taken;
         }
-        return found;
+        const match_result seen = shard_.table.probe(ctx, key);
+        const bool is_long = seen.outcome == match_outcome::matched && !fits(number, seen.handle);
+        return is_long ? seen : match_result{};
     }
     /// Lets a message of a PE in that a match wants and that lies in the ring still, or what an earlier receive awaits;
     /// into a place beyond the bound where no more may wait, if one is left for what receives await.

@@ -18,7 +18,9 @@ struct alignas(64) host_message_slot {
     std::uint64_t bytes;  ///< of the payload, or the room for it
     std::uint32_t source, tag;
     std::uint64_t length;
-    std::uint32_t found;        ///< by a probe: whether there is one; of a receive: whether it was taken back
+    /// By a probe: whether there is one; of a receive: whether it was taken back. A matched probe that has left a
+    /// message where it is, as it is too long, tells the length.
+    std::uint32_t found;
     std::uint32_t synchronous;  ///< of a send
 
     [[nodiscard]] LANEWAY_FN std::byte* payload() { return reinterpret_cast<std::byte*>(this) + payload_at; }
@@ -31,6 +33,7 @@ struct host_message_progress {
     message_request cancel;   ///< of the receive, while it goes on
     std::uint32_t open;
     std::uint32_t last_look;  ///< asked for, and not begun with
+    std::uint32_t waits;      ///< a matched probe, for a request: lanes have them all
 };
 
 struct host_messages_ref {
@@ -73,14 +76,15 @@ public:
             ctx.store(host_.accepted, next + 1, order::release, scope::system);
         }
         for (std::uint32_t number = 0; number < host_.n_slots; ++number) {
-            if (host_.progress[number].open != 0 && !is_being_taken_back(ctx, number)) answer(ctx, number);
+            if (host_.progress[number].open == 0 || waits_for_request(ctx, number)) continue;
+            if (!is_being_taken_back(ctx, number)) answer(ctx, number);
         }
     }
     /// The last thing in a program that is about to leave: tells what is over.
     LANEWAY_FN void answer_all(Ctx& ctx) {
         for (std::uint32_t number = 0; number < host_.n_slots; ++number) {
             const host_message_progress& mine = host_.progress[number];
-            if (mine.open != 0 && mine.cancel.is_null()) answer(ctx, number);
+            if (mine.open != 0 && mine.waits == 0 && mine.cancel.is_null()) answer(ctx, number);
         }
     }
 
@@ -102,9 +106,7 @@ private:
             case request_kind::receive:
                 if (calls_.receive(ctx, buffer, peer, tag, false, mine.request) != status::ok) return;
                 break;
-            case request_kind::match:
-                if (calls_.begin_match(ctx, slot.key, mine.request) != status::ok) return;
-                break;
+            case request_kind::match: mine.waits = 1; break;
             case request_kind::matched_receive:
                 mine.request = matched;
                 if (calls_.receive_match(ctx, buffer, mine.request) != status::ok) return;
@@ -114,6 +116,22 @@ private:
         }
         calls_.belongs_to_host(ctx, mine.request);
         mine.open = 1;
+    }
+    /// Whether a matched probe still has no request, as lanes have them all: it gets one in a later turn, unless it was
+    /// to go no further.
+    LANEWAY_FN bool waits_for_request(Ctx& ctx, std::uint32_t number) {
+        host_message_progress& mine = host_.progress[number];
+        if (mine.waits == 0) return false;
+        host_message_slot& slot = host_.slot(number);
+        const std::uint64_t room = host_.slot_bytes - host_message_slot::payload_at;
+        if (calls_.begin_match(ctx, slot.key, room, mine.request)) {
+            calls_.belongs_to_host(ctx, mine.request);
+            mine.waits = 0;
+        } else if (mine.last_look != 0) {
+            mine.waits = 0;
+            tell(ctx, number, {}, false);
+        }
+        return mine.waits != 0 || mine.open == 0;
     }
 
     /// Takes a receive back if that is asked for. Its request is its own until that is done with.
@@ -139,18 +157,24 @@ private:
         bool over = false, found = true;
         if (calls_.poll(ctx, mine.request, over, found, got) != status::ok) return;
         if (over) {
-            mine.open = 0;
-            slot.source = got.source;
-            slot.tag = got.tag;
-            slot.length = got.bytes;
-            slot.found = slot.kind == request_kind::receive ? got.cancelled : found;
-            // Partner: the host's acquire load.
-            ctx.store(&slot.answered, slot.asked, order::release, scope::system);
+            tell(ctx, number, got, slot.kind == request_kind::receive ? got.cancelled : found);
         } else if (mine.last_look != 0) {
             mine.last_look = 0;
             // Partner: the host's acquire load.
             ctx.store(&slot.left, slot.asked, order::release, scope::system);
         }
+    }
+
+    /// That it is over.
+    LANEWAY_FN void tell(Ctx& ctx, std::uint32_t number, const message_status& got, bool found) {
+        host_message_slot& slot = host_.slot(number);
+        host_.progress[number].open = 0;
+        slot.source = got.source;
+        slot.tag = got.tag;
+        slot.length = got.bytes;
+        slot.found = found ? 1 : 0;
+        // Partner: the host's acquire load.
+        ctx.store(&slot.answered, slot.asked, order::release, scope::system);
     }
 
     const host_messages_ref& host_;

@@ -172,10 +172,11 @@ public:
             what = nothing_received();
             return status::ok;
         }
-        message_request asked;
-        const status begun = begin_match(ctx, key, asked);
-        if (begun != status::ok) return begun;
         const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
+        std::uint32_t number = 0;
+        const status claimed = sender_.claim(ctx, site, false, number);
+        if (claimed != status::ok) return claimed;
+        const message_request asked = ask_for_match(ctx, key, ~std::uint64_t{0}, number);
         const status waited = waiting_.wait(ctx, site, [&] { return pool_.look(ctx, asked).is_over(); });
         if (waited != status::ok) return waited;
         if (pool_.look(ctx, asked).state() == request_word::nothing) return take(ctx, asked, what);
@@ -235,13 +236,11 @@ public:
         if (number != request_pool<Ctx>::none) asked = ask(ctx, number, {request_kind::probe, key});
         return number != request_pool<Ctx>::none;
     }
-    /// The same of a matched probe, which takes the place of a receive; ends the run where there is none for long.
-    LANEWAY_FN status begin_match(Ctx& ctx, const match_key& key, message_request& asked) {
-        std::uint32_t number = 0;
-        const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
-        const status claimed = sender_.claim(ctx, site, false, number);
-        if (claimed == status::ok) asked = ask(ctx, number, {request_kind::match, key});
-        return claimed;
+    /// The same of a matched probe, which takes the place of a receive, for messages of so many bytes at most.
+    LANEWAY_FN bool begin_match(Ctx& ctx, const match_key& key, std::uint64_t bytes, message_request& asked) {
+        const std::uint32_t number = pool_.claim(ctx);
+        if (number != request_pool<Ctx>::none) asked = ask_for_match(ctx, key, bytes, number);
+        return number != request_pool<Ctx>::none;
     }
     LANEWAY_FN bool begin_cancel(Ctx& ctx, const message_request& request, message_request& asked) {
         const std::uint32_t number = pool_.claim_for_look(ctx);
@@ -339,6 +338,12 @@ private:
             shard.asked.put(ctx, shard.asked.draw(ctx), number);
         }
         return handle;
+    }
+
+    LANEWAY_FN message_request ask_for_match(Ctx& ctx, const match_key& key, std::uint64_t bytes,
+                                             std::uint32_t number) {
+        const message_buffer room{nullptr, bytes};
+        return ask(ctx, number, {request_kind::match, key, &room});
     }
 
     /// Whether each of several is null or a request; the first that is not null; n where there is none. `waits`: notes
