@@ -184,7 +184,7 @@ private:
         (all.push_back({of_host("calls of " + name_of<Roots>()), sizeof(fork_element<fork_request<Roots>>)}), ...);
         (all.push_back({of_host("answers of " + name_of<Roots>()), sizeof(fork_element<fork_answer<Roots>>), true}),
          ...);
-        const std::uint32_t width = plan_fork_join(all, deeper, useful_width(runtime_)).width;
+        const std::uint32_t width = plan_fork_join(all, deeper, useful_width(runtime_), false).width;
         for (auto& plan : all) plan.options.width = width;
         std::size_t at = 0;
         (add_channel<Functions>(graph, all[at++].options), ...);

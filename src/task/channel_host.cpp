@@ -71,17 +71,17 @@ bool channel_host::take(std::uint32_t channel, void* element, std::size_t bytes,
         collect();
         return pop(channel, element, bytes);
     }
-    wait([&] { return pop(channel, element, bytes); });
+    wait([&] { return pop(channel, element, bytes); }, false);
     return true;
 }
 
-void channel_host::wait(const std::function<bool()>& done) {
+void channel_host::wait(const std::function<bool()>& done, bool outlasts_stop) {
     const program_access::use mine = session();
     const auto waiting = mine.program().waiting();
     for (;;) {
         collect();
         if (done()) return;
-        mine.program().refuse_after_stop();
+        if (!outlasts_stop) mine.program().refuse_after_stop();
         waiting();
     }
 }

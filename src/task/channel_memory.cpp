@@ -151,7 +151,8 @@ channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::
       rooms_(owner, std::uint64_t{set_.rooms.classes} * set_.rooms.words_a_class()),
       created_(owner, std::uint64_t{set_.n_shards} * channel_set_ref::words_a_shard),
       finished_(owner, std::uint64_t{worker_blocks_} * (destructive_bytes / sizeof(std::uint64_t))), totals_(owner, 1),
-      tallies_(owner, set_.n_channels), marks_(owner, words_.size()), set_copy_(owner, 1), moving_(owner, 1) {
+      tallies_(owner, set_.n_channels), stalls_(owner, words_.size()), peaks_(owner, words_.size()),
+      set_copy_(owner, 1), moving_(owner, 1) {
     set_.words = words_.data();
     set_.data = data_.data();
     set_.control = control_.data();
@@ -161,7 +162,8 @@ channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::
     set_.created = created_.data();
     set_.totals = totals_.data();
     set_.tallies = tallies_.data();
-    set_.marks = marks_.data();
+    set_.stalls = stalls_.data();
+    set_.peaks = peaks_.data();
     make_stacks(warps, grid);
     set_copy_.copy_in(&set_, 1);
 }
@@ -203,7 +205,8 @@ void channel_memory::clear() {
     if (set_.stacks.frames != 0) returned_.fill_bytes(0);
     totals_.fill_bytes(0);
     tallies_.fill_bytes(0);
-    marks_.fill_bytes(0);
+    stalls_.fill_bytes(0);
+    peaks_.fill_bytes(0);
     moving_.fill_bytes(0);
 }
 

@@ -8,8 +8,8 @@ namespace laneway {
 
 /// Adds what has gone through the queues of a channel of the PE, which may be those of rooms.
 void channel_memory::add_queues_to(one_channel_statistics& sum, std::uint32_t number,
-                                   const std::vector<channel_words>& words,
-                                   const std::vector<queue_marks>& marks) const {
+                                   const std::vector<channel_words>& words, const std::vector<std::uint64_t>& stalls,
+                                   const std::vector<std::uint64_t>& peaks) const {
     const channel_layout& layout = set_.channels[number];
     for (std::uint32_t s = 0; s < set_.n_shards; ++s) {
         for (std::uint32_t l = 0; l < layout.levels; ++l) {
@@ -17,19 +17,20 @@ void channel_memory::add_queues_to(one_channel_statistics& sum, std::uint32_t nu
             channel_level_statistics& level = sum.levels[l];
             level.produced += words[queue].reserved;
             level.consumed += words[queue].dispatched;
-            level.stalls += marks[queue].stalls;
-            level.peak = std::max(level.peak, marks[queue].peak);
+            level.stalls += stalls[queue];
+            level.peak = std::max(level.peak, peaks[queue]);
             sum.produced += words[queue].reserved;
             sum.consumed += words[queue].dispatched;
-            sum.stalls += marks[queue].stalls;
-            sum.peak = std::max(sum.peak, marks[queue].peak);
+            sum.stalls += stalls[queue];
+            sum.peak = std::max(sum.peak, peaks[queue]);
         }
     }
 }
 
 void channel_memory::add_to(channel_statistics& sum) const {
     const auto words = words_.copy_out();
-    const auto marks = marks_.copy_out();
+    const auto stalls = stalls_.copy_out();
+    const auto peaks = peaks_.copy_out();
     const auto tallies = tallies_.copy_out();
     for (std::uint32_t c = 0; c < set_.n_channels; ++c) {
         const channel_plan& plan = plans_[c];
@@ -37,7 +38,7 @@ void channel_memory::add_to(channel_statistics& sum) const {
         if (number == sum.channels.size()) sum.channels.emplace_back().name = plan.options.name;
         one_channel_statistics& one = sum.channels[number];
         one.levels.resize(plan.options.levels);
-        add_queues_to(one, c, words, marks);
+        add_queues_to(one, c, words, stalls, peaks);
         one.dispatches += tallies[c].dispatches;
         one.produced += tallies[c].kept;
         one.consumed += tallies[c].kept_runs;

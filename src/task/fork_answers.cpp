@@ -4,6 +4,12 @@
 
 namespace laneway {
 
+namespace {
+
+constexpr std::uint64_t submits_to_gather = 64;
+
+}  // namespace
+
 std::pair<fork_answers::call_id, int> fork_answers::begin() {
     const std::uint64_t session = host_->sessions();
     const std::lock_guard lock(mutex_);
@@ -14,6 +20,8 @@ std::pair<fork_answers::call_id, int> fork_answers::begin() {
 
 void fork_answers::submit(const call_id& call, std::uint32_t channel, const void* element, std::size_t bytes, int pe) {
     try {
+        // Answers that nobody waits for must not pile up where threads only submit.
+        if (call.ticket % submits_to_gather == 0) gather();
         host_->enqueue(channel, element, bytes, pe);
     } catch (...) {
         forget(call);
@@ -21,15 +29,16 @@ void fork_answers::submit(const call_id& call, std::uint32_t channel, const void
     }
 }
 
-/// Takes what devices have given, whatever call it is of.
+/// Takes what devices have given, whatever call it is of, and drops what nobody wants.
 void fork_answers::gather() {
+    // Over both steps: a thread that finds an answer in neither place must be able to tell that it is not there yet.
+    const std::lock_guard lock(mutex_);
     for (const fork_answer_channel& from : channels_) {
         std::vector<std::byte> element(from.element_bytes);
         while (host_->take(from.channel, element.data(), from.element_bytes, false)) {
             std::uint64_t ticket = 0;
             std::memcpy(&ticket, element.data() + from.ticket_at, sizeof ticket);
             const std::byte* const value = element.data() + from.value_at;
-            const std::lock_guard lock(mutex_);
             const auto call = calls_.find(ticket);
             if (call != calls_.end()) call->second.emplace(value, value + from.value_bytes);
         }
@@ -55,10 +64,16 @@ void fork_answers::wait(const call_id& call, void* result) {
     if (host_->sessions() != call.session) {
         throw usage_error("the session of this call has ended, and its result has not been taken before the next");
     }
-    host_->wait([&] {
-        gather();
-        return copy(call, result);
-    });
+    try {
+        const auto done = [&] {
+            gather();
+            return copy(call, result);
+        };
+        host_->wait(done, true);
+    } catch (const usage_error&) {
+        gather();  // the answer may have come between the last look and the end of the session
+        if (!copy(call, result)) throw;
+    }
 }
 
 void fork_answers::forget(const call_id& call) noexcept {

@@ -8,7 +8,7 @@
 namespace laneway {
 
 fork_join_plan plan_fork_join(const std::vector<channel_plan>& plans, const fork_join_options& options,
-                              std::uint32_t useful) {
+                              std::uint32_t useful, bool warps_keep) {
     std::uint32_t least = 1;
     for (const auto& plan : plans) least = std::max(least, plan.options.at_once);
     if (options.levels == 0) throw usage_error("a fork-join program has one level at least");
@@ -32,8 +32,9 @@ fork_join_plan plan_fork_join(const std::vector<channel_plan>& plans, const fork
                           std::to_string(bytes(width)) + ": " + std::to_string(options.levels) + " levels of " +
                           std::to_string(width) + " elements of " + std::to_string(plans.size()) + " functions");
     }
-    // Most elements never come to a channel.
-    const std::uint64_t of_channels = std::max(bytes(width), options.memory_bytes / 4);
+    // Where warps keep elements, most never come to a channel.
+    const std::uint64_t share = warps_keep ? options.memory_bytes / 4 : options.memory_bytes;
+    const std::uint64_t of_channels = std::max(bytes(width), share);
     while (width < useful && bytes(2 * width) <= of_channels) width *= 2;
     return {width, options.memory_bytes - bytes(width)};
 }

@@ -83,6 +83,17 @@ public:
         return ~std::uint32_t{0};
     }
 
+    /// The lane has seen so many ready elements in a queue of the PE. It remembers what it has noted of the last one,
+    /// or of the same queue of another shard, as they are counted together: so hardly any look costs a memory
+    /// operation.
+    LANEWAY_FN void note_ready(Ctx& ctx, std::uint32_t of_pe, std::uint32_t ready) {
+        const std::uint32_t inside = of_pe % view_.set.queues_a_shard;
+        if (inside == noted_ && ready <= peak_) return;
+        noted_ = inside;
+        peak_ = ready;
+        view_.set.note_ready(ctx, of_pe, ready);
+    }
+
     /// How dispatches went.
     [[nodiscard]] LANEWAY_FN dispatch_history& history() { return history_; }
     [[nodiscard]] LANEWAY_FN const dispatch_history& history() const { return history_; }
@@ -149,7 +160,7 @@ private:
         std::uint64_t found = 0;
         if (ready != 0) {
             const channel_load load = set.load(channel, q, ready);
-            set.note_ready(ctx, shard * set.queues_a_shard + q, load.ready);
+            note_ready(ctx, shard * set.queues_a_shard + q, load.ready);
             found = channel_rank(view_.policy, load, set.channels[channel].rule, q, set.queues_a_shard, history_, turn);
         }
         // Where a policy says "not now" the flag goes as well, and the next look at all queues asks again.
@@ -160,6 +171,8 @@ private:
     const View& view_;
     dispatch_history history_;
     std::uint32_t corrected_ = 0;  ///< word of flags that was corrected last
+    std::uint32_t noted_ = ~std::uint32_t{0};
+    std::uint32_t peak_ = 0;
 };
 
 }  // namespace laneway

@@ -29,8 +29,9 @@ public:
     /// The next element of a channel that host threads consume, of whichever PE; false where there is none, which takes
     /// that nobody waits.
     bool take(std::uint32_t channel, void* element, std::size_t bytes, bool waits);
-    /// Waits until `done()`, which may take: for what the program does. Throws as take.
-    void wait(const std::function<bool()>& done);
+    /// Waits until `done()`, which may take: for what the program does. Throws as take. `outlasts_stop`: as what was
+    /// left for the program before is done, it goes on until the program has ended; then throws usage_error.
+    void wait(const std::function<bool()>& done, bool outlasts_stop);
     /// Sessions that the graph has served; each begins with nothing to take.
     [[nodiscard]] std::uint64_t sessions() const;
     [[nodiscard]] channel_statistics statistics() const;

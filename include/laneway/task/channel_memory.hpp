@@ -106,7 +106,7 @@ private:
                                         const std::vector<channel_words>& words,
                                         const std::vector<std::uint32_t>& done) const;
     void add_queues_to(one_channel_statistics& sum, std::uint32_t number, const std::vector<channel_words>& words,
-                       const std::vector<queue_marks>& marks) const;
+                       const std::vector<std::uint64_t>& stalls, const std::vector<std::uint64_t>& peaks) const;
 
     std::shared_ptr<device> owner_;
     std::vector<channel_plan> plans_;
@@ -129,7 +129,8 @@ private:
     buffer<std::uint32_t> unfreed_;
     buffer<channel_totals> totals_;
     buffer<channel_tally> tallies_;
-    buffer<queue_marks> marks_;
+    buffer<std::uint64_t> stalls_;
+    buffer<std::uint64_t> peaks_;
     buffer<channel_set_ref> set_copy_;
     buffer<moving_words> moving_;
     buffer<std::uint64_t> board_words_;      ///< orders and reports, where a warp gives orders

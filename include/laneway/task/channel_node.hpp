@@ -164,7 +164,7 @@ protected:
         const lane_mask mask = ctx.match(ctx.converged(), queue);
         if (!elected(ctx, mask)) return;
         const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
-        ctx.fetch_add(&set_.marks[queue].stalls, lanes, order::relaxed, scope::device);
+        ctx.fetch_add(set_.stalls + queue, lanes, order::relaxed, scope::device);
     }
     template <class Ctx>
     LANEWAY_FN bool may_reserve(Ctx& ctx, std::uint32_t number, std::uint32_t level, std::uint32_t count) const {

@@ -23,7 +23,7 @@ public:
             if (queue == none) continue;
             const bool fills_warp = once(ctx, full_warp<Ctx>, [&] {
                                         const std::uint32_t ready = warp.view.set.queue(queue).fill(ctx);
-                                        warp.view.set.note_ready(ctx, queue, ready);
+                                        warp.chooser.note_ready(ctx, queue, ready);
                                         return std::uint32_t{ready >= lanes};
                                     }) != 0;
             if (fills_warp) return queue;

@@ -54,12 +54,6 @@ struct channel_tally {
     std::uint64_t kept;       ///< elements that ended where warps had kept them
     std::uint64_t kept_runs;  ///< elements that warps took from there; those that were put back each time
 };
-/// What has happened to a queue, beside what its own words count. Apart from these, as warps that look at a queue read
-/// it and hardly ever write it.
-struct queue_marks {
-    std::uint64_t stalls;  ///< requests for space that found none
-    std::uint64_t peak;    ///< most elements that a warp has seen ready
-};
 
 struct channel_set_ref {
     channel_layout channels[max_channels];
@@ -80,11 +74,14 @@ struct channel_set_ref {
     std::uint64_t* created = nullptr;  ///< words_a_shard a shard: entries of all its queues
     channel_totals* totals = nullptr;
     channel_tally* tallies = nullptr;  ///< one a channel
-    queue_marks* marks = nullptr;      ///< one a queue
-    channel_rooms_ref rooms;           ///< for elements that travel between PEs
-    channel_board_ref board;           ///< where warps get orders what to serve
-    channel_result_ring_ref results;   ///< in a session: where elements for host threads go
-    channel_stacks_ref stacks;         ///< what warps keep of what they produce
+    // Of each queue, beside what its own words count. Apart from these and from each other: peaks are hardly ever
+    // written, but stalls as often as a queue is full.
+    std::uint64_t* stalls = nullptr;  ///< requests for space that found none
+    std::uint64_t* peaks = nullptr;   ///< most elements that a warp has seen ready
+    channel_rooms_ref rooms;          ///< for elements that travel between PEs
+    channel_board_ref board;          ///< where warps get orders what to serve
+    channel_result_ring_ref results;  ///< in a session: where elements for host threads go
+    channel_stacks_ref stacks;        ///< what warps keep of what they produce
 
     static constexpr std::uint32_t words_a_shard = destructive_bytes / sizeof(std::uint64_t);
 
@@ -162,7 +159,7 @@ struct channel_set_ref {
     /// A warp has seen so many ready elements in a queue of the PE. One lane.
     template <class Ctx>
     LANEWAY_FN void note_ready(Ctx& ctx, std::uint32_t of_pe, std::uint64_t ready) const {
-        std::uint64_t* const peak = &marks[of_pe].peak;
+        std::uint64_t* const peak = peaks + of_pe;
         if (ctx.load(peak, order::relaxed, scope::device) >= ready) return;
         ctx.fetch_max(peak, ready, order::relaxed, scope::device);
     }

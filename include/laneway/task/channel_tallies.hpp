@@ -1,7 +1,8 @@
 // What a warp counts of its dispatches by channel, until it tells it at its end.
 //
-// A channel's counts lie with one lane of the warp, so that they take as many registers as those of one channel, and a
-// dispatch costs the warp no memory operation.
+// A channel's counts lie with one lane of the warp, so that they take as many registers as those of one channel, and to
+// count a dispatch costs the warp no memory operation. What is told by queue lies in memory: a warp adds there for
+// space that it has not found, and for a queue that it has seen fuller than what it remembers.
 #pragma once
 
 #include "laneway/task/channel_set_ref.hpp"

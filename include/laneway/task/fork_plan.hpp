@@ -20,9 +20,10 @@ struct fork_join_plan {
 };
 
 /// The plan for channels of these plans; `useful`: a greater width is not used where the options do not name one, as a
-/// queue that is wider than needed leaves caches. Throws usage_error where the options leave less than what one
-/// function spawns at once.
+/// queue that is wider than needed leaves caches. `warps_keep`: most elements lie where warps keep them, so channels
+/// have a quarter of the memory; else all of it. Throws usage_error where the options leave less than what one function
+/// spawns at once.
 fork_join_plan plan_fork_join(const std::vector<channel_plan>& plans, const fork_join_options& options,
-                              std::uint32_t useful);
+                              std::uint32_t useful, bool warps_keep = true);
 
 }  // namespace laneway

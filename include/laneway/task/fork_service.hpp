@@ -43,6 +43,8 @@ struct fork_request {
         fork.sync(ctx);
     }
 };
+template <class Function>
+inline constexpr bool is_host_call<fork_request<Function>> = true;
 
 /// Made by fork_join::service. A handle: copies are the same program. It serves one session at a time; any thread may
 /// submit while that lasts. `Service`: channel_service of all functions; `Roots`: those that host threads may call.

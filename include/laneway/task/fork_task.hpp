@@ -19,6 +19,10 @@ template <class Function>
 requires requires { Function::follows; }
 inline constexpr bool is_continuation<Function> = Function::follows;
 
+/// Whether it is what the host submits in a session, see fork_service.hpp: the functions are one level below it.
+template <class Function>
+inline constexpr bool is_host_call = false;
+
 /// Children that a function spawns at once, at most: it says `static constexpr std::uint32_t children = ...;`.
 template <class Function>
 inline constexpr std::uint32_t children_of = 0;
@@ -147,7 +151,10 @@ public:
     LANEWAY_FN fork_task(const fork_header& header, channel_node& node) : header_(header), node_(node) {}
 
     /// Depth of the recursion: 0 for what the host calls.
-    [[nodiscard]] LANEWAY_FN std::uint32_t depth() const { return node_.level() + (is_continuation<Own> ? 1 : 0); }
+    [[nodiscard]] LANEWAY_FN std::uint32_t depth() const {
+        constexpr std::uint32_t above = (is_host_call<Functions> || ...) ? 1 : 0;
+        return level() - above;
+    }
 
     /// The function's result. The last thing that it does.
     template <class Ctx>
@@ -198,13 +205,13 @@ public:
                       "a function that forks says `static constexpr std::uint32_t children = ...;`");
         // Children first: on a warp's stack, what is given back leaves a gap only, where a frame would have to be
         // freed.
-        const auto children = node_.talloc_at(ctx, channel_of<Child>(), depth() + 1, count);
+        const auto children = node_.talloc_at(ctx, channel_of<Child>(), level() + 1, count);
         yields_ = count != 0 && !children;
         if (yields_) return {};
         // A continuation that may find no room itself waits in its channel, where whoever has room finds it; and one of
         // children that end in whole blocks, which have no stack to run it from.
         constexpr bool may_be_kept = children_of<Next> == 0 && width_of<Child> == task_width::warp;
-        const auto frame = node_.reserve_frame(ctx, channel_of<Next>(), depth(), may_be_kept);
+        const auto frame = node_.reserve_frame(ctx, channel_of<Next>(), level(), may_be_kept);
         if (frame.at == nullptr) {
             if (children) node_.tfree(ctx, children);
             yields_ = true;
@@ -221,6 +228,8 @@ public:
     [[nodiscard]] LANEWAY_FN outcome result() const { return yields_ ? outcome::yield : outcome::done; }
 
 private:
+    /// That of the function, of which a continuation's element lies one less deep.
+    [[nodiscard]] LANEWAY_FN std::uint32_t level() const { return node_.level() + (is_continuation<Own> ? 1 : 0); }
     /// Counts one child less of a continuation whose children all end in this warp. False, and nothing has happened,
     /// where some may end elsewhere, as a mate may have said just now. `before`: how many there were.
     template <class Ctx>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -122,6 +123,33 @@ struct called_number {
         if (!fork) return;
         fork.spawn(ctx, n - 1, &fork->left);
         fork.spawn(ctx, n - 2, &fork->right);
+        fork.sync(ctx);
+    }
+};
+/// Depths that functions and their continuations are told: two digits each, the first call's last.
+struct depth_behind {
+    struct arguments {
+        std::uint32_t of_child;
+    };
+    using result = std::uint32_t;
+    static constexpr bool follows = true;
+
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& told, Task& task) const {
+        task.finish(ctx, told.of_child * 100 + task.depth());
+    }
+};
+struct told_depth {
+    using arguments = std::uint32_t;
+    using result = std::uint32_t;
+    static constexpr std::uint32_t children = 1;
+
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t below, Task& task) const {
+        if (below == 0) return task.finish(ctx, task.depth());
+        auto fork = task.fork(ctx, laneway::task<told_depth>, 1, laneway::task<depth_behind>);
+        if (!fork) return;
+        fork.spawn(ctx, below - 1, &fork->of_child);
         fork.sync(ctx);
     }
 };
@@ -352,6 +380,46 @@ TEST_P(channel_service_test, CallsOutliveTheSessionThatHasDoneThem) {
               "the session of this call has ended, and its result has not been taken before the next");
     EXPECT_EQ(seven.get(), 13u);
     third.stop();
+}
+
+TEST_P(channel_service_test, WhoWaitsForACallWhileTheSessionIsStoppedGetsItsResult) {
+    runtime rt(job());
+    fork_join program(rt, {.levels = 16, .width = 64}, called_number{}, sum_of_calls{});
+    auto service = program.service<called_number>();
+    for (int round = 0; round < 3; ++round) {
+        auto session = rt.start(service);
+        std::atomic<int> submitted = 0;
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 2; ++t) {
+            threads.emplace_back([&] {
+                const auto call = service.submit<called_number>(15);
+                ++submitted;
+                EXPECT_NO_THROW(EXPECT_EQ(call.get(), 610u));
+            });
+        }
+        while (submitted != 2) std::this_thread::yield();
+        EXPECT_NO_THROW(session.stop());
+        for (auto& t : threads) t.join();
+    }
+}
+
+TEST_P(channel_service_test, FunctionsAreAsDeepAsInARun) {
+    runtime rt(job());
+    fork_join program(rt, {.levels = 3, .width = 2}, told_depth{}, depth_behind{});
+    EXPECT_EQ(program.run<told_depth>({2}), std::vector<std::uint32_t>{2'02'01});
+    auto service = program.service<told_depth>();
+    auto session = rt.start(service);
+    EXPECT_EQ(service.submit<told_depth>(2).get(), 2'02'01u);
+    session.stop();
+}
+
+TEST_P(channel_service_test, ChannelsOfWhatNoWarpKeepsHaveAllMemory) {
+    const std::vector<channel_plan> plans{{{.width = 1, .levels = 8}, 32}};
+    const fork_join_options options{.levels = 8, .memory_bytes = 1 << 20};
+    const fork_join_plan run = plan_fork_join(plans, options, 1 << 20);
+    const fork_join_plan service = plan_fork_join(plans, options, 1 << 20, false);
+    EXPECT_GE(service.width, 2 * run.width);
+    EXPECT_GT(run.stack_bytes, service.stack_bytes);
 }
 
 TEST_P(channel_service_test, WrongUseIsRefused) {
