@@ -273,19 +273,21 @@ struct taking_program {
         const auto awaited = [&] {
             return table.is_awaited(ctx, key) ? match_result{match_outcome::matched} : match_result{};
         };
+        const auto any = [](std::uint32_t) { return true; };
         results[0] = table.meet(ctx, key);
         results[1] = awaited();
         (void)table.post(ctx, key, 3);
         (void)table.post(ctx, other, 4);
         results[2] = awaited();
-        results[3] = table.take_message(ctx, key);
+        results[3] = table.take_message(ctx, key, any);
         results[4] = table.meet(ctx, key);
         results[5] = awaited();
         (void)table.arrive(ctx, key, 2);
         results[6] = table.meet(ctx, key);
         results[7] = awaited();
-        results[8] = table.take_message(ctx, key);
-        results[9] = table.take_message(ctx, key);
+        results[8] = table.take_message(ctx, key, [](std::uint32_t handle) { return handle != 2; });
+        if (results[8].outcome == match_outcome::none) results[8] = table.take_message(ctx, key, any);
+        results[9] = table.take_message(ctx, key, any);
     }
 };
 
