@@ -90,7 +90,11 @@ def listings_of(path: Path) -> Iterator[str]:
 
 
 def main(files: list[str]) -> int:
-    found = [breach for file in files for listing in listings_of(Path(file)) for breach in breaches(listing)]
+    try:
+        found = [breach for file in files for listing in listings_of(Path(file)) for breach in breaches(listing)]
+    except FileNotFoundError as missing:
+        print(f"check_convergence.py: {missing.filename}: not found", file=sys.stderr)
+        return 2
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 
