@@ -344,10 +344,12 @@ def test_segments_are_released_behind_streams_of_gpus(ctx: lw.flow.Context) -> N
     link.send([1, 2])
     segment = link.receive().result()
     assert segment is not None
-    for stream in (1, Stream(ptr=0), Stream(cuda_stream=7), Stream(__cuda_stream__=lambda: (0, 9))):
+    for stream in (1, np.int64(1), Stream(ptr=0), Stream(cuda_stream=7), Stream(__cuda_stream__=lambda: (0, 9))):
         with pytest.raises(lw.UsageError, match="streams of CUDA are of GPUs, and cpu:0 is none"):
             segment.release(stream)
-    for stream in (True, -1, "default", Stream(ptr=None)):
+    no_streams = ((0, 1), lambda: (0,), lambda: "x", lambda: (5, 7), lambda: (0, None))
+    odd = [Stream(__cuda_stream__=what) for what in no_streams]
+    for stream in (True, -1, 2**64, "default", Stream(ptr=None), Stream(ptr=2**80), *odd):
         with pytest.raises(lw.UsageError, match="stream must be a stream of CUDA or its number"):
             segment.release(stream)
     assert segment.array(np.int64).tolist() == [1, 2], "it is still held"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -42,11 +43,16 @@ def stream_number(stream: Any) -> int:
     """The cudaStream_t of a stream: a number, or what CUDA's Python libraries call one."""
     number = stream
     if hasattr(stream, "__cuda_stream__"):
-        number = stream.__cuda_stream__()[1]
+        try:
+            version, number = stream.__cuda_stream__()
+        except (TypeError, ValueError):  # it is no method, or gives something else
+            version = None
+        number = number if version == 0 else None
     else:
         for name in ("cuda_stream", "ptr"):  # of PyTorch and of CuPy
             number = getattr(stream, name, number)
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+    whole = isinstance(number, Integral) and not isinstance(number, bool)
+    if not whole or not 0 <= number < 2**64:
         raise UsageError(f"stream must be a stream of CUDA or its number, not {stream!r}")
     return int(number)
 
