@@ -1,6 +1,9 @@
 #include "method.hpp"
 
+#include <exception>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "bfs.hpp"
 #include "sssp/shortest_paths.hpp"
@@ -38,18 +41,32 @@ bfs_result without_levels(resident_graph& graph, std::span<const std::uint64_t> 
     return result;
 }
 
-/// Levels take more memory, for a directed graph twice as much: where there is not enough, it goes without them.
+/// Nothing where there is no memory for it; `why` has the error then.
+template <class Search>
+std::optional<bfs_result> if_memory_lasts(const Search& search, std::exception_ptr& why) {
+    try {
+        return search();
+    } catch (const system_error&) {
+        why = std::current_exception();
+    } catch (const cuda_error&) {
+        why = std::current_exception();
+    } catch (const std::bad_alloc&) {
+        why = std::current_exception();
+    }
+    return {};
+}
+
+/// Levels take more memory, for a directed graph twice as much: where there is not enough, it goes without them. Where
+/// that fails as well the first error is told, from which the second may follow.
 bfs_result by_suitable_method(resident_graph& graph, std::span<const std::uint64_t> sources,
                               const bfs_options& options) {
-    if (suitable_method(graph.degrees(), graph.n_pes()) == bfs_method::levels) {
-        try {
-            return bfs_by_levels(graph, sources, options);
-        } catch (const system_error&) {
-        } catch (const cuda_error&) {
-        } catch (const std::bad_alloc&) {
-        }
-    }
-    return without_levels(graph, sources, options);
+    const auto asynchronous = [&] { return without_levels(graph, sources, options); };
+    if (suitable_method(graph.degrees(), graph.n_pes()) != bfs_method::levels) return asynchronous();
+    std::exception_ptr first, second;
+    std::optional<bfs_result> found = if_memory_lasts([&] { return bfs_by_levels(graph, sources, options); }, first);
+    if (!found) found = if_memory_lasts(asynchronous, second);
+    if (!found) std::rethrow_exception(first);
+    return std::move(*found);
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ std::uint64_t share(std::uint64_t n, std::uint64_t lanes, std::uint64_t all) {
 
 void index_space::begin(machine& machine, const comm_plan& plan, const run_deadline&) {
     const auto pes = static_cast<std::size_t>(machine.n_pes());
-    if (!counts_.empty() && counts_.size() != pes) {
-        throw usage_error("an index space has counts for " + std::to_string(counts_.size()) + " PEs, and the run has " +
-                          std::to_string(pes));
+    if (counts_ && counts_->size() != pes) {
+        throw usage_error("an index space has counts for " + std::to_string(counts_->size()) +
+                          " PEs, and the run has " + std::to_string(pes));
     }
     number_run(machine);
     refs_.clear();
@@ -33,11 +33,11 @@ void index_space::begin(machine& machine, const comm_plan& plan, const run_deadl
     for (std::size_t pe = 0; pe < pes; ++pe) {
         const pe_grid& grid = plan.grids[pe];
         ref_type& part = refs_.emplace_back();
-        if (counts_.empty()) {
+        if (!counts_) {
             part.first = share(n_, before, lanes);
             part.count = share(n_, before += grid.worker_lanes(), lanes) - part.first;
         } else {
-            part.count = counts_[pe];
+            part.count = (*counts_)[pe];
         }
         part.piece = piece_of(part.count, grid);
         part.pieces = part.count / part.piece + (part.count % part.piece != 0 ? 1 : 0);

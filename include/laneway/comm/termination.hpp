@@ -318,10 +318,7 @@ private:
         const std::uint64_t kept = sum.kept - kept_at_rise_;
         if (completed < kept) return;  // looks that are not yet told as completed
         const bool all_put_off = completed == kept && open_ == sum.deferred && sum.least >= threshold_;
-        const std::uint64_t step = termination_.policy.step;
-        const std::uint64_t steps = all_put_off ? (sum.least - threshold_) / step : 0;  // and one more
-        const std::uint64_t room = (~std::uint64_t{0} - threshold_) / step;
-        threshold_ = steps >= room ? ~std::uint64_t{0} : threshold_ + (steps + 1) * step;
+        threshold_ = termination_.policy.above(threshold_, all_put_off ? sum.least : 0);
         completed_at_rise_ = sum.completed;
         kept_at_rise_ = sum.kept;
         ++rises_;

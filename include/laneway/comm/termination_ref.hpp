@@ -101,6 +101,13 @@ struct threshold_policy {
     std::uint64_t first = ~std::uint64_t{0};  ///< no priorities: everything runs at once
     std::uint64_t step = 0;                   ///< of which a rise is one, or as many as reach the least deferred key
     std::uint64_t low_water = 0;              ///< the threshold rises when no more than this much work runs
+
+    /// What a threshold rises to: a step, and as many more as the least key that waits takes.
+    [[nodiscard]] LANEWAY_FN std::uint64_t above(std::uint64_t threshold, std::uint64_t least) const {
+        const std::uint64_t steps = least < threshold ? 0 : (least - threshold) / step;
+        const std::uint64_t room = (~std::uint64_t{0} - threshold) / step;
+        return steps >= room ? ~std::uint64_t{0} : threshold + (steps + 1) * step;
+    }
 };
 
 /// Device view of one PE's part; pointers are valid on that PE. The coordinator has no command and no reply of its own.

@@ -4,6 +4,7 @@
 // whose indices take long does not hold up the others of its PE.
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,7 @@ public:
     /// Of other numbers, in the runs that come: those that the constructors name.
     void resize(std::uint64_t n) {
         n_ = n;
-        counts_.clear();
+        counts_.reset();
     }
     void resize(std::vector<std::uint64_t> counts) { counts_ = std::move(counts); }
     index_space(const index_space&) = delete;
@@ -47,7 +48,7 @@ private:
     [[nodiscard]] std::uint64_t piece_of(std::uint64_t count, const pe_grid& grid) const;
 
     std::uint64_t n_ = 0;
-    std::vector<std::uint64_t> counts_;  ///< of each PE, where they are told
+    std::optional<std::vector<std::uint64_t>> counts_;  ///< of each PE, where they are told
     index_space_options options_;
     std::uint32_t run_ = 0;                    ///< number of the last run
     std::vector<buffer<std::uint64_t>> next_;  ///< of each PE of it

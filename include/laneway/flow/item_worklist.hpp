@@ -179,11 +179,7 @@ private:
         least_far_ = std::min(least_far_, left.least_far);
         looks_through_ = left.near + left.reserve == 0 && left.far > 0;
         if (looks_through_) {
-            const std::uint64_t step = options_.policy.step;
-            const std::uint64_t gap = least_far_ < threshold_ ? 0 : least_far_ - threshold_;
-            const std::uint64_t steps = gap / step;
-            const std::uint64_t room = (~std::uint64_t{0} - threshold_) / step;
-            threshold_ = steps >= room ? ~std::uint64_t{0} : threshold_ + (steps + 1) * step;
+            threshold_ = options_.policy.above(threshold_, least_far_);
             least_far_ = ~std::uint64_t{0};
             ++work_.rises;
         }

@@ -39,14 +39,12 @@ struct worklist_waves {
     wait_limit limit{wait_limit::seconds(0)};  ///< of all of them together
 
     /// Behind a run: whether another follows. Where nothing else is left the threshold rises to what waits for it.
-    void end(const waiting_ids& left, std::uint64_t step) {
+    void end(const waiting_ids& left, const threshold_policy& policy) {
         least_far = std::min(least_far, left.least_far);
         goes_on = left.near + left.far > 0;
         looks_through = left.near == 0 && left.far > 0;
         if (!looks_through) return;
-        const std::uint64_t steps = least_far < threshold ? 0 : (least_far - threshold) / step;
-        const std::uint64_t room = (~std::uint64_t{0} - threshold) / step;
-        threshold = steps >= room ? ~std::uint64_t{0} : threshold + (steps + 1) * step;
+        threshold = policy.above(threshold, least_far);
         least_far = ~std::uint64_t{0};
         ++rises;
     }
@@ -87,7 +85,7 @@ public:
         if (fused) return;
         waiting_ids left;
         for (const auto& list : lists_) list.add_waiting(left);
-        waves_.end(left, policy.step);
+        waves_.end(left, policy);
         const bool is_virtual = machine_->device(0)->id().kind == device_kind::checked;
         if (!waves_.goes_on || is_virtual || !waves_.limit.is_over()) return;
         waves_.goes_on = false;

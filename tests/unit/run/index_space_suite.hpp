@@ -53,6 +53,8 @@ TEST_P(index_space_test, ThereIsACountForEachPE) {
     index_space own(std::vector<std::uint64_t>(static_cast<std::size_t>(rt_.n_pes()) + 1, 3));
     const auto seen = rt_.allocate<std::uint64_t>(3);
     EXPECT_THROW(rt_.for_each(own, count_own_index{seen.ref()}), usage_error);
+    own.resize(std::vector<std::uint64_t>{});
+    EXPECT_THROW(rt_.for_each(own, count_own_index{seen.ref()}), usage_error) << "no counts are none for any PE";
 }
 
 /// All warps count the indices in some of many passes.

@@ -25,7 +25,8 @@ public:
     template <class Keep>
     LANEWAY_SLOW status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
                                 firing how, Keep&& keep) {
-        const preparation_refusal found = hold(ctx, tag, threshold, op, keep);
+        preparation_refusal found = check(ctx, tag, threshold, op);
+        if (found.what == status::ok) found = hold(ctx, tag, op, keep);
         if (found.what != status::ok) {
             return fail(ctx, found.what, operation::prepare, found.pe, found.number, found.limit);
         }
@@ -46,7 +47,7 @@ public:
         if (before.threshold() == 0 && how == firing::once && before.count() > threshold) {
             return {status::too_many_triggers, -1, before.count(), threshold};  // before the slot is changed
         }
-        found = hold(ctx, tag, threshold, op, keep);
+        found = hold(ctx, tag, op, keep);
         if (found.what != status::ok) return found;
         trigger_slot& slot = rounds_.slot(tag);
         before = rounds_.word(ctx, tag);
@@ -82,19 +83,17 @@ public:
     }
 
 private:
-    /// Gives the slot the operation, all but its threshold, where nothing is wrong with it; else it is as it was.
+    /// Gives the slot an operation that has been checked, all but its threshold, where there is room for it; else the
+    /// slot is as it was.
     template <class Keep>
-    LANEWAY_FN preparation_refusal hold(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold,
-                                        const trigger_operation& op, Keep&& keep) {
-        preparation_refusal found = check(ctx, tag, threshold, op);
-        if (found.what != status::ok) return found;
+    LANEWAY_FN preparation_refusal hold(Ctx& ctx, std::uint32_t tag, const trigger_operation& op, Keep&& keep) {
         trigger_slot& slot = rounds_.slot(tag);
         trigger_word spent;
         if (!claim(ctx, slot, spent)) return {status::prepared_twice, -1, tag};
         std::uint32_t had[trigger_operation::max_links];
         for (int i = 0; i < trigger_operation::max_links; ++i) had[i] = slot.cells[i];
         slot.keep_cells(op);
-        found = take_cells(ctx, op, slot);
+        const preparation_refusal found = take_cells(ctx, op, slot);
         if (found.what != status::ok) {
             for (int i = 0; i < trigger_operation::max_links; ++i) slot.cells[i] = had[i];
             give_back(ctx, slot, spent);
