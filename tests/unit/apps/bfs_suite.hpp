@@ -30,7 +30,7 @@ protected:
     [[nodiscard]] apps::bfs_options job(std::uint64_t round = 2) const {
         apps::bfs_options o;
         o.job = options_of(GetParam(), round);
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         if (o.job.chunk_bytes != 0) o.job.chunk_bytes = std::max<std::size_t>(o.job.chunk_bytes, 64);
         o.pull = round % 3 != 0;
         return o;

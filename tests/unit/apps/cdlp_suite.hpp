@@ -24,7 +24,7 @@ protected:
     [[nodiscard]] apps::cdlp_options job(std::uint64_t round = 2) const {
         apps::cdlp_options o;
         o.job = options_of(GetParam(), round);
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         o.rounds = round % 7;
         return o;
     }

@@ -47,7 +47,7 @@ protected:
     [[nodiscard]] apps::color_options job(std::uint64_t round = 2) const {
         apps::color_options o;
         o.job = options_of(GetParam(), round);
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         return o;
     }
 };
@@ -105,7 +105,7 @@ TEST_P(color_test, LongChainsInAnyInterleaving) {
     every_round(GetParam(), [&](const options& job) {
         apps::color_options o;
         o.job = job;
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         o.order = job.seed;
         for (std::uint32_t v = 0; v < g.vertices(); ++v) o.parts.push_back(v % pes);
         EXPECT_EQ(meets_greedy(g, o).colors, clique);

@@ -56,7 +56,7 @@ protected:
     [[nodiscard]] apps::indegree_options job(std::uint64_t round = 2) const {
         apps::indegree_options o;
         o.job = options_of(GetParam(), round);
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         o.walk = round % 3 == 0 ? apps::arc_walk::arcs : apps::arc_walk::lists;
         return o;
     }

@@ -185,7 +185,7 @@ TEST_P(kmeans_on, any_interleaving) {
     for (std::uint64_t round = 0; round < rounds; round += is_checked(GetParam()) ? 10 : 1) {
         auto o = job_of(GetParam());
         o.job = options_of(GetParam(), round);
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         SCOPED_TRACE("seed " + std::to_string(o.job.seed));
         expect_same(apps::kmeans(set.rows(), set.first(4), o), expected);
         if (testing::Test::HasFailure()) return;

@@ -84,7 +84,7 @@ protected:
     [[nodiscard]] apps::kmer_options job(std::uint64_t round = 0) const {
         apps::kmer_options o;
         o.job = options_of(GetParam(), round);
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         o.job.ring_slots = 0;
         return o;
     }

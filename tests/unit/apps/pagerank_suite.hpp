@@ -83,7 +83,7 @@ protected:
     [[nodiscard]] apps::pagerank_options job(std::uint64_t round = 2) const {
         apps::pagerank_options o;
         o.job = options_of(GetParam(), round);
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         o.rounds = 10;
         return o;
     }

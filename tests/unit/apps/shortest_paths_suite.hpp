@@ -40,7 +40,7 @@ TEST_P(shortest_paths_test, RandomGraphsMeetDijkstra) {
         SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
         const auto g = random_graph(round, is_checked(GetParam()) ? 24 : 400);
         apps::shortest_paths_options o = job(round);
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         o.unit_weights = round % 5 == 4;
         if (round % 2 == 0) o.delta = 1 + round % 7;
         if (round % 3 == 0) o.low_water = round % 4;
@@ -98,7 +98,7 @@ TEST_P(shortest_paths_test, TheLeastBuffersLoseNothing) {
         SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
         const auto g = random_graph(round, is_checked(GetParam()) ? 24 : 400);
         apps::shortest_paths_options o = job(round);
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         ASSERT_NO_THROW(run_within_min(o.job, [&](const options& little) {
             o.job = little;
             return meets_dijkstra(g, 0, o);
@@ -112,7 +112,7 @@ TEST_P(shortest_paths_test, AnyPartitionGivesTheSame) {
     const auto pes = static_cast<std::uint32_t>(machine(GetParam()).n_pes());
     for (std::uint32_t way = 0; way < 4; ++way) {
         apps::shortest_paths_options o = job();
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         for (std::uint32_t v = 0; v < g.vertices(); ++v) {
             const std::uint32_t part[] = {v % pes, pes - 1, v * 2654435761u >> 8, v < 5 ? 0 : pes - 1};
             o.parts.push_back(part[way] % pes);
@@ -152,7 +152,7 @@ TEST_P(shortest_paths_test, StepsThatWouldReleaseNothingAreLeftOut) {
         SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
         for (const auto& [g, gaps] : graphs) {
             apps::shortest_paths_options o = job(round);
-            o.job.timeout_seconds = 20;
+            o.job.timeout_seconds = 60;
             o.delta = 1 + round % 2;
             ASSERT_NO_THROW({
                 const auto report = meets_dijkstra(g, 0, o);
@@ -182,7 +182,7 @@ TEST_P(shortest_paths_test, FarIdsAreLookedThroughBeforeNearOnes) {
 
 TEST_P(shortest_paths_test, OddGraphs) {
     apps::shortest_paths_options o = job();
-    o.job.timeout_seconds = 20;
+    o.job.timeout_seconds = 60;
     meets_dijkstra(make_graph(1, {}), 0, o);
     meets_dijkstra(make_graph(5, {}), 3, o);
     meets_dijkstra(make_graph(1, {{0, 0, 0}, {0, 0, 5}}), 0, o);
@@ -199,7 +199,7 @@ TEST_P(shortest_paths_test, LongDistancesTakeWiderKeys) {
         const auto g = make_graph(
             6, {{0, 1, weight}, {1, 2, weight < most ? 1 : most}, {2, 3, weight < most ? 0 : most}, {4, 0, 1}});
         apps::shortest_paths_options o = job();
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         apps::shortest_paths_solver solver(g, o);
         const auto expected = apps::dijkstra(g, 0, false);
         const auto result = solver.run(0);
@@ -227,7 +227,7 @@ TEST_P(shortest_paths_test, ShardsOfHubsWaitForTheirHeavyArcs) {
         arcs.push_back({first, first + 1 + arcs_of_hub, heavy});
         const auto g = make_graph(first + 2 + arcs_of_hub, arcs);
         apps::shortest_paths_options o = job();
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         for (const std::uint64_t delta : {100u, 10u, 1'000'000'000u}) {
             if (is_slow && delta != 100) break;
             o.delta = delta;
@@ -240,7 +240,7 @@ TEST_P(shortest_paths_test, ShardsOfHubsWaitForTheirHeavyArcs) {
 TEST_P(shortest_paths_test, OneSolverSearchesFromManySources) {
     const auto g = random_graph(2, 200);
     apps::shortest_paths_options o = job();
-    o.job.timeout_seconds = 20;
+    o.job.timeout_seconds = 60;
     apps::shortest_paths_solver solver(g, o);
     for (std::uint64_t source = 0; source < g.vertices(); source += 1 + g.vertices() / 7) {
         EXPECT_EQ(solver.run(source).distance, apps::dijkstra(g, source, false)) << "source " << source;
@@ -252,7 +252,7 @@ TEST_P(shortest_paths_test, TheNearestOfSeveralSourcesCounts) {
         SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
         const auto g = random_graph(round, is_checked(GetParam()) ? 24 : 400);
         apps::shortest_paths_options o = job(round);
-        o.job.timeout_seconds = 20;
+        o.job.timeout_seconds = 60;
         o.unit_weights = round % 2 == 1;
         std::mt19937_64 random(round);
         std::vector<std::uint64_t> sources;
@@ -289,7 +289,7 @@ TEST_P(shortest_paths_test, RefusesWrongUse) {
 
 TEST_P(shortest_paths_test, ProgressEndsWithNothingOpen) {
     apps::shortest_paths_options o = job();
-    o.job.timeout_seconds = 20;
+    o.job.timeout_seconds = 60;
     o.job.progress_samples = 16;
     const auto result = apps::shortest_paths(random_graph(6, 400), 0, o);
     ASSERT_FALSE(result.report.progress.empty());

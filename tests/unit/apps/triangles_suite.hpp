@@ -37,7 +37,7 @@ class triangles_test : public testing::TestWithParam<std::string> {
 protected:
     [[nodiscard]] options job(std::uint64_t round = 2) const {
         options o = options_of(GetParam(), round);
-        o.timeout_seconds = 20;
+        o.timeout_seconds = 60;
         if (o.chunk_bytes != 0) o.chunk_bytes = std::max<std::size_t>(o.chunk_bytes, 64);
         return o;
     }

@@ -24,7 +24,7 @@ protected:
     [[nodiscard]] options job() const {
         options o = options_of(GetParam(), 2);
         o.ring_slots = 0;
-        o.timeout_seconds = 20;
+        o.timeout_seconds = 60;
         return o;
     }
     template <class Options>

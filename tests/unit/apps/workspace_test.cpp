@@ -53,7 +53,7 @@ TEST(lost_devices_test, ASessionSaysWhatHappenedAndAnotherOneWorks) {
         }
     }
     session.close();
-    job.timeout_seconds = 20;
+    job.timeout_seconds = 60;
     auto other = std::make_shared<python::session>(job, apps::workspace::default_kept_bytes);
     {
         const python::resident graph(
@@ -69,7 +69,7 @@ TEST(lost_devices_test, ASessionSaysWhatHappenedAndAnotherOneWorks) {
 TEST(shared_session_test, GraphsComeAndGoWhileOthersCall) {
     options job;
     job.devices = "cpu:2";
-    job.timeout_seconds = 20;
+    job.timeout_seconds = 60;
     const auto g = random_graph(3, 60);
     const apps::indegree_options options{job, apps::arc_walk::lists};
     const auto expected = apps::indegree(g, options).in_degree;

@@ -40,7 +40,7 @@ struct sum_up {
 };
 
 void expect_that_it_works(collectives_job& job) {
-    job.timeout_seconds = 20;
+    job.timeout_seconds = 60;
     std::vector<buffer<std::uint32_t>> wrong;
     for (int pe = 0; pe < job.machine.n_pes(); ++pe) wrong.emplace_back(job.machine.device(pe), 1);
     job.run([&](int pe) { return sum_up{wrong[static_cast<std::size_t>(pe)].data()}; });

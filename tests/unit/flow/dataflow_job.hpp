@@ -57,7 +57,7 @@ std::vector<T> receive_all(flow::context& ctx, const flow::link& in, const flow:
 
 inline options dataflow_options(const std::string& devices, std::uint64_t round) {
     options o = options_of(devices, round);
-    o.timeout_seconds = 20;  // of the host's clock, as its threads wait for each other
+    o.timeout_seconds = 60;  // of the host's clock, as its threads wait for each other
     return o;
 }
 

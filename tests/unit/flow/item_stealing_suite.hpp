@@ -188,7 +188,7 @@ TEST_P(item_stealing_test, PiecesOfOneItemAreTakenToo) {
         item_worklist_options list = list_options(round, true);
         list.items = list.reserve_items = 1 << 16;
         options o = roomy(options_of(GetParam(), round));
-        o.timeout_seconds = 20;
+        o.timeout_seconds = 60;
         stealing_job job(o, {{}, is_checked(GetParam()) ? 2000u : 20'000u, 1}, list);
         job.run_and_compare({round + 5});
         EXPECT_EQ(job.work().stolen > 0, job.n_pes() > 1);

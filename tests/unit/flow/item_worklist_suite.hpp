@@ -139,7 +139,7 @@ TEST_P(item_worklist_test, OneItemOfManyPartsIsSharedOut) {
     for (std::uint64_t round = 0; round < (is_checked(GetParam()) ? 1u : 6u); ++round) {
         SCOPED_TRACE("devices " + GetParam() + ", round " + std::to_string(round));
         options o = wider(options_of(GetParam(), round));
-        o.timeout_seconds = 20;
+        o.timeout_seconds = 60;
         runtime rt(o);
         item_worklist_options list = list_options(round);
         list.reserve_items = 1 << 18;

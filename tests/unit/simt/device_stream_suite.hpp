@@ -22,7 +22,7 @@ class device_stream_test : public testing::TestWithParam<std::string> {};
 struct streams_of {
     streams_of(const std::string& devices, std::uint64_t round) {
         place.job = options_of(devices, round);
-        place.job.timeout_seconds = 20;
+        place.job.timeout_seconds = 60;
         place.device = open_device(parse_devices(devices).front());
         engine = std::make_shared<stream_engine>(is_checked(devices) ? place.job.seed : 0);
     }
