@@ -22,7 +22,7 @@ LAYERS: dict[str, set[str]] = {
     "comm": {"base", "simt", "queue", "memory", "transport"},
     "run": {"base", "simt", "queue", "memory", "transport", "comm"},
     "task": {"base", "simt", "queue", "memory", "transport", "comm", "run"},
-    "flow": {"base", "simt", "queue", "memory", "transport", "comm", "run", "task"},
+    "flow": {"base", "simt", "queue", "memory", "transport", "comm", "run"},
     "input": {"base"},
     "graph": {"base", "input"},
 }

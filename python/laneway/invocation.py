@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import warnings
 from contextlib import suppress
@@ -52,7 +53,7 @@ def run(app: typer.Typer) -> NoReturn:
     except ImportError:
         raise
     except UsageError as error:
-        fail(str(error), 2)
+        fail(_by_options(str(error), app), 2)
     except (Error, MemoryError) as error:
         fail(str(error) or "not enough memory", 1)
     except OutputError as error:
@@ -65,6 +66,25 @@ def run(app: typer.Typer) -> NoReturn:
         fail(f"{error.filename or 'the system says'}: {reason_of(error)}", 2)
     except Exception as error:
         fail_by_parser(error)
+
+
+def _by_options(message: str, app: typer.Typer) -> str:
+    """A message about a parameter of a program, with the name that the command has for it: --delta, --no-fused, N."""
+    from typer.main import get_command
+
+    about = re.match(r"(\w+)(?=: | must be | is for )", message)
+    command: Any = get_command(app)
+    for word in sys.argv[1:]:
+        command, outer = getattr(command, "commands", {}).get(word), command
+        if command is None:
+            command = outer
+            break
+    names = {each.name: each for each in command.params}
+    each = about and (names.get(about[1]) or names.get(f"no_{about[1]}"))
+    if not about or not each:
+        return message
+    name = each.human_readable_name if each.param_type_name == "argument" else max(each.opts, key=len)
+    return name + message[about.end() :]
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -16,14 +16,17 @@ namespace laneway::python {
 class interruptible {
 public:
     interruptible() {
-        const auto threading = nanobind::module_::import_("threading");
-        const bool on_main_thread = threading.attr("get_ident")().equal(
-            threading.attr("main_thread")().attr("ident"));  // handlers run only there
+        const bool leaves = is_on_main_thread();  // handlers run only there
         released_.emplace();
-        if (on_main_thread) leave_.emplace(&run_signal_handlers);
+        if (leaves) leave_.emplace(&run_signal_handlers);
     }
 
 private:
+    /// A function of its own: what it holds of Python goes while the interpreter's lock is held.
+    static bool is_on_main_thread() {
+        const auto threading = nanobind::module_::import_("threading");
+        return threading.attr("get_ident")().equal(threading.attr("main_thread")().attr("ident"));
+    }
     static void run_signal_handlers() {
         const nanobind::gil_scoped_acquire held;
         if (PyErr_CheckSignals() != 0) throw nanobind::python_error();

@@ -78,10 +78,11 @@ def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--method", "level"], "method must be auto, levels or asynchronous, not 'level'"),
-        (["--method", "levels", "--delta", "3"], "delta is for method asynchronous"),
-        (["--method", "levels", "--no-priorities"], "priorities is for method asynchronous"),
-        (["--method", "levels", "--no-fused"], "fused is for method asynchronous"),
+        (["--method", "level"], "--method must be auto, levels or asynchronous, not 'level'"),
+        (["--method", "levels", "--delta", "3"], "--delta is for method asynchronous"),
+        (["--method", "levels", "--no-priorities"], "--no-priorities is for method asynchronous"),
+        (["--method", "levels", "--no-fused"], "--no-fused is for method asynchronous"),
+        (["--method", "asynchronous", "--delta", "3", "--no-priorities"], "--delta is for runs with priorities"),
         (["--method", "levels", "--partition", "halves"], "--partition must be metis, not halves"),
     ],
 )

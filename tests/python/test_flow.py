@@ -171,8 +171,11 @@ def test_wrong_use(ctx: lw.flow.Context) -> None:
     assert segment is not None
     with pytest.raises(lw.UsageError, match="a segment of 16 bytes has no whole elements of"):
         segment.array("S5")
-    with pytest.raises(lw.UsageError, match="dtype must be a type of NumPy, not 'foo'"):
-        segment.array("foo")
+    for wrong in ("foo", "(2,", ("f4", -3)):
+        with pytest.raises(lw.UsageError, match="dtype must be a type of NumPy, not "):
+            segment.array(wrong)  # type: ignore[call-overload]
+    with pytest.raises(lw.UsageError, match=r"dtype must be that of one element, not of an array of them, .*\(2, 2\)"):
+        segment.array("(2,2)f4")
     whole = np.zeros(4, np.int32)
     frozen = np.zeros(4, np.int32)
     frozen.flags.writeable = False

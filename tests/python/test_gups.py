@@ -80,16 +80,16 @@ def test_wrong_words_are_named() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--mode", "fast"], "mode must be hpcc, free, binned or raw, not fast"),
-        (["--log2-words", 7], "log2_words must be from 8 to 40, not 7"),
-        (["--log2-words", -1], "log2_words must be a whole number"),
+        (["--mode", "fast"], "--mode must be hpcc, free, binned or raw, not fast"),
+        (["--log2-words", 7], "--log2-words must be from 8 to 40, not 7"),
+        (["--log2-words", -1], "--log2-words must be a whole number"),
         (["--log2-words", 10, "--size", 8192], "exclude each other"),
-        (["--size", 7], "size must be a whole number from 8"),
-        (["--updates", 0], "updates must be a whole number from 1"),
-        (["--look-ahead", 0], "look_ahead must be a whole number from 1"),
-        (["--region-bytes", 100, "--mode", "binned"], "region_bytes must be a power of two"),
-        (["--round-updates", 0], "round_updates must be a whole number from 1"),
-        (["--timeout", -1], "timeout must be a positive number"),
+        (["--size", 7], "--size must be a whole number from 8"),
+        (["--updates", 0], "--updates must be a whole number from 1"),
+        (["--look-ahead", 0], "--look-ahead must be a whole number from 1"),
+        (["--region-bytes", 100, "--mode", "binned"], "--region-bytes must be a power of two"),
+        (["--round-updates", 0], "--round-updates must be a whole number from 1"),
+        (["--timeout", -1], "--timeout must be a positive number"),
     ],
 )
 def test_bad_options(laneway: Run, tmp_path: Path, options: list[object], message: str) -> None:

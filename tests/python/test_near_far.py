@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,13 @@ def test_switches_change_the_work_and_not_the_answer(method: str) -> None:
     with lw.Session(devices="cpu:1") as session:
         result = session.sssp(graph, 0, method=method, priorities=False, fused=False)
         assert result == first and result.items > 3 * result.min_items
+
+
+@pytest.mark.parametrize("program", [partial(lw.sssp, method="near-far"), lw.sssp, lw.bfs])
+def test_a_width_of_steps_that_there_are_not(program: Callable[..., Any]) -> None:
+    graph = lw.generate_grid(4, 3, seed=1)
+    with pytest.raises(lw.UsageError, match="delta is for runs with priorities: it is the width of a priority step"):
+        program(graph, 0, devices="cpu:1", delta=4, priorities=False)
 
 
 @pytest.mark.parametrize("partition", [[v * 5 % 3 for v in range(256)], metis()])

@@ -219,7 +219,7 @@ def test_rounds_that_end_wrong_are_named(small: Path) -> None:
         (["--alpha", "1.5"], "alpha must be a number from 0 to 1, not 1.5"),
         (["--alpha", "nan"], "alpha must be a number from 0 to 1, not nan"),
         (["--tol", "-1"], "tol must be a number of 0 or more, not -1.0"),
-        (["--max-iter", "0"], "max_iter must be a whole number from 1"),
+        (["--max-iter", "0"], "--max-iter must be a whole number from 1"),
         (["--rounds", "-1"], "rounds must be a whole number"),
         (["--partition", "halves"], "--partition must be metis, not halves"),
     ],

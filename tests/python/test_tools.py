@@ -25,6 +25,7 @@ def check(root: Path) -> subprocess.CompletedProcess[str]:
         ("include/laneway/base/status.hpp", '#include "laneway/simt/wait.hpp"'),
         ("src/graph/read.cpp", '#include "laneway/queue/id_ring.hpp"'),
         ("include/laneway/task/pool.hpp", '#include "laneway/flow/worklist.hpp"'),
+        ("include/laneway/flow/worklist.hpp", '#include "laneway/task/task_pool.hpp"'),
         ("include/laneway/comm/mailbox.hpp", '#include "laneway/transport/peer/ring.hpp"'),
         ("include/laneway/simt/wait.hpp", '#include "laneway/runtime.hpp"'),
         ("include/laneway/simt/wait.hpp", '#include "../comm/mailbox.hpp"'),
@@ -64,6 +65,16 @@ def test_no_breach(tmp_path: Path, file: str, line: str) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(f"#pragma once\n{line}\n")
     assert check(tmp_path).returncode == 0
+
+
+def test_the_picture_and_the_table_of_layers_name_those_that_are_checked() -> None:
+    layers = set(re.findall(r'^    "(\w+)": ', CHECK.read_text(), re.MULTILINE))
+    shown = re.findall(r">(\w+): ", (ROOT / "docs" / "images" / "layers.svg").read_text())
+    assert sorted(shown) == sorted(layers)
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    table = dict(re.findall(r"^\| `(\w+)` \| .* \| `?(.+?)`?(?: only)? \|$", page, re.MULTILINE))
+    assert layers <= set(table)
+    assert table["flow"] == table["task"] == "run"
 
 
 def test_this_project() -> None:

@@ -21,7 +21,11 @@ from laneway.references import recursion as references
 from laneway.verification import Verification
 
 GRAIN = "What one lane does by itself: "
-WIDTH = typer.Option(0, help="Elements of a level of a channel on a device; 0: as many as the memory holds.")
+WIDTH = typer.Option(
+    0,
+    help="Elements of a level of a channel on a device, rounded up to a power of two, as the report tells; "
+    "0: as many as the memory holds.",
+)
 MEMORY = typer.Option(MEMORY_BYTES, help="Bytes of all channels on a device, and of what warps keep.")
 
 recursion = typer.Typer(no_args_is_help=True, help="Programs that spawn their own work, in bounded memory.")

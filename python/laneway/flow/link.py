@@ -63,8 +63,10 @@ class Segment:
         been released."""
         try:
             kind = np.dtype(dtype)
-        except TypeError:
+        except (TypeError, ValueError, SyntaxError):  # the last one for text such as "(2,"
             raise UsageError(f"dtype must be a type of NumPy, not {dtype!r}") from None
+        if kind.subdtype is not None:
+            raise UsageError(f"dtype must be that of one element, not of an array of them, {kind}")
         if kind.hasobject or kind.itemsize == 0 or self.nbytes % kind.itemsize != 0:
             raise UsageError(f"a segment of {self.nbytes} bytes has no whole elements of {kind}")
         copied: NDArray[Any] = self._core.bytes().view(kind)

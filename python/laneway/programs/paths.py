@@ -228,8 +228,7 @@ def find_distances(
         raise UsageError(f"method must be asynchronous or near-far, not {method!r}")
     graph = as_graph(given, "weight")
     places = start_places(graph, source, sources)
-    if delta is not None:
-        require_whole("delta", delta, 1)
+    _require_delta(delta, priorities)
     parts = workspace.parts(graph, partition)
     raw = _core.near_far(workspace.resident(graph, given), places, delta, parts, bool(priorities), bool(fused))
     distance = read_only(raw.take_distance())
@@ -272,12 +271,11 @@ def find_levels(
         raise UsageError(f"method must be auto, levels or asynchronous, not {method!r}")
     require_switch("priorities", priorities)
     require_switch("fused", fused)
-    if delta is not None:
-        require_whole("delta", delta, 1)
     if method == "levels":
         for name, used in (("delta", delta is not None), ("priorities", not priorities), ("fused", not fused)):
             if used:
                 raise UsageError(f"{name} is for method asynchronous: levels have no priority steps")
+    _require_delta(delta, priorities)
     graph, weights_ignored = as_arcs(given, weight)
     places = start_places(graph, source, sources)
     parts = workspace.parts(graph, partition)
@@ -303,6 +301,14 @@ def find_levels(
     )
 
 
+def _require_delta(delta: int | None, priorities: bool) -> None:
+    if delta is None:
+        return
+    require_whole("delta", delta, 1)
+    if not priorities:
+        raise UsageError("delta is for runs with priorities: it is the width of a priority step")
+
+
 def find_paths(
     workspace: Workspace,
     given: GraphLike,
@@ -316,8 +322,7 @@ def find_paths(
     """`sssp` by method "asynchronous"."""
     graph = as_graph(given, "weight")
     places = start_places(graph, source, sources)
-    if delta is not None:
-        require_whole("delta", delta, 1)
+    _require_delta(delta, priorities)
     parts = workspace.parts(graph, partition)
     raw = _core.shortest_paths(workspace.resident(graph, given), places, delta, parts, bool(priorities), bool(fused))
     distance = read_only(raw.take_distance())

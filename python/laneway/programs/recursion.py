@@ -174,11 +174,11 @@ def fibonacci(
 ) -> FibonacciResult:
     """The Fibonacci number of `n`, 0 to 90, by its definition: almost nothing but calls.
 
-    A lane makes the calls for numbers up to `grain` by itself. Channels have `width` elements a level, or as many as
-    `memory_bytes` hold on a device where it is 0. What channels leave of `memory_bytes` is for elements that warps keep
-    and give to nobody; with 0 and a `width`, all go through channels. `devices`, `seed`, `timeout`, `buffer_bytes` and
-    `progress` are those of `sssp`. Raises UsageError for wrong arguments, and where the channels' memory is too small,
-    TimeoutError and DeviceFault for a failed run.
+    A lane makes the calls for numbers up to `grain` by itself. Channels have `width` elements a level, rounded up to a
+    power of two, or as many as `memory_bytes` hold on a device where it is 0. What channels leave of `memory_bytes` is
+    for elements that warps keep and give to nobody; with 0 and a `width`, all go through channels. `devices`, `seed`,
+    `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for wrong arguments, and where the
+    channels' memory is too small, TimeoutError and DeviceFault for a failed run.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
         return find_fibonacci(workspace, n, grain, width, memory_bytes)

@@ -1,1 +1,0 @@
-#include "fed_components_suite.hpp"  // on GPUs
