@@ -61,7 +61,14 @@ public:
     /// order. Throws as channel_graph::run does, and device_fault for a call that has not finished once.
     template <class Function>
     std::vector<typename Function::result> run(const std::vector<typename Function::arguments>& all) {
-        auto calls = component<Function>(all);
+        return run_with<Function>(deepest_or_fullest_first{}, all);
+    }
+    /// The same with a policy of the user's, which may have a warp or a thread of the host decide for all: see
+    /// channel.hpp and channel_board.hpp. Warps keep what they produce where the policy says `follows`.
+    template <class Function, class Policy>
+    std::vector<typename Function::result> run_with(const Policy& policy,
+                                                    const std::vector<typename Function::arguments>& all) {
+        auto calls = component_with<Function>(policy, all);
         report_ = runtime_.run(calls);
         return calls.results();
     }
@@ -70,12 +77,16 @@ public:
     /// function's calls.
     template <class Function>
     [[nodiscard]] auto component(const std::vector<typename Function::arguments>& all) {
+        return component_with<Function>(deepest_or_fullest_first{}, all);
+    }
+    template <class Function, class Policy>
+    [[nodiscard]] auto component_with(const Policy& policy, const std::vector<typename Function::arguments>& all) {
         constexpr std::uint32_t number = number_of_type<Function, Functions...>();
         static_assert(number < sizeof...(Functions),
                       "the program has no function of this type: give it to fork_join()");
         return std::apply(
             [&](const auto&... kernels) {
-                auto part = graph_.component(kernels...);
+                auto part = graph_.component_with(policy, kernels...);
                 return fork_calls<channel_graph, decltype(part), Function>(graph_, part, {number}, all);
             },
             kernels_);

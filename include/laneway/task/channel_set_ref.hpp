@@ -47,6 +47,7 @@ struct channel_totals {
     std::uint64_t sent;             ///< elements that kernels have produced for other PEs
     std::uint64_t received;         ///< elements that came from kernels of other PEs
     std::uint64_t given;            ///< elements that warps had kept and gave to others
+    std::uint64_t idle_turns;       ///< turns of warps that found nothing to run
 };
 /// The same of a channel.
 struct channel_tally {
