@@ -62,7 +62,7 @@ fibonacci_result fibonacci(runtime& rt, std::uint32_t n, const recursion_options
                       add_both<std::uint64_t>{});
     fibonacci_result made;
     const auto roots = split(n, grain, roots_for(rt, program.width()));
-    const auto values = program.template run<fibonacci_call>(roots);
+    const auto values = call_all<fibonacci_call>(program, options, roots);
     made.value = std::accumulate(values.begin(), values.end(), std::uint64_t{0});
     made.calls = calls_of(n);
     made.report = report_of(program, roots.size());

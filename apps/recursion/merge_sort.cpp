@@ -127,7 +127,7 @@ void sort_with(runtime& rt, const recursion_options& options, std::uint32_t leve
                const std::vector<sorted_range>& parts, merge_sort_result& made, const First& first,
                const Functions&... functions) {
     fork_join program(rt, fork_join_options_of(options, levels), first, functions...);
-    (void)program.template run<First>(parts);
+    (void)call_all<First>(program, options, parts);
     made.report = report_of(program, parts.size());
 }
 

@@ -72,7 +72,7 @@ quadrature_result quadrature(runtime& rt, double from, double to, double toleran
     for (const auto& one : top) {
         if (one.left == 0) roots.push_back(one.whole);
     }
-    made.area = sum_of(top, program.template run<integrate>(roots));
+    made.area = sum_of(top, call_all<integrate>(program, options, roots));
     made.report = report_of(program, roots.size());
     // Trees whose inner nodes have two children each, and one continuation; and the host's inner nodes.
     const std::uint64_t inner = (made.report.run.items - roots.size()) / 3;

@@ -103,10 +103,11 @@ std::vector<queens_board> split(std::uint32_t n, std::uint32_t rows, std::uint64
 
 /// `rows`: that remain at least on the boards that the host begins with.
 template <class First, class Program>
-queens_result result_of(const runtime& rt, Program& program, std::uint32_t n, std::uint32_t rows) {
+queens_result result_of(const runtime& rt, Program& program, const recursion_options& options, std::uint32_t n,
+                        std::uint32_t rows) {
     const auto most = static_cast<std::uint64_t>(rt.n_pes()) * program.width();
     const auto roots = split(n, rows, roots_for(rt, program.width()), most);
-    const auto solutions = program.template run<First>(roots);
+    const auto solutions = call_all<First>(program, options, roots);
     queens_result made;
     made.solutions = std::accumulate(solutions.begin(), solutions.end(), std::uint64_t{0});
     made.report = report_of(program, roots.size());
@@ -137,13 +138,13 @@ queens_result queens(runtime& rt, std::uint32_t n, const recursion_options& opti
     const auto how = fork_join_options_of(options, n + 1);
     if (grain <= queens_of_lane) {
         fork_join program(rt, how, place_queen{all, grain}, sum_of_children{});
-        return result_of<place_queen>(rt, program, n, n > grain ? grain : 1);
+        return result_of<place_queen>(rt, program, options, n, n > grain ? grain : 1);
     }
     fork_join program(rt, how, place_for_blocks{all, grain}, search_board{all}, sum_of_children{});
     // Blocks do not place the last rows above the grain where the host has.
     const bool are_blocks = n <= grain + (rt.n_pes() > 1 ? 1 : 0);
-    return are_blocks ? result_of<search_board>(rt, program, n, 1)
-                      : result_of<place_for_blocks>(rt, program, n, grain + 1);
+    return are_blocks ? result_of<search_board>(rt, program, options, n, 1)
+                      : result_of<place_for_blocks>(rt, program, options, n, grain + 1);
 }
 
 }  // namespace laneway::apps

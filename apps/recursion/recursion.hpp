@@ -14,6 +14,8 @@ struct recursion_options {
     std::uint32_t width = 0;                ///< of channels; 0: chosen by the library
     std::uint64_t memory_bytes = 64 << 20;  ///< of channels on a PE
     std::uint32_t grain = 0;                ///< what one lane, or block, does by itself; 0: the program's own choice
+    /// Who decides what warps serve. Where not every warp does, warps keep nothing, and no work moves between PEs.
+    channel_scheduler scheduler = channel_scheduler::every_warp;
 };
 
 struct recursion_report {
@@ -26,6 +28,21 @@ struct recursion_report {
 /// The options of a fork-join program so many levels deep.
 inline fork_join_options fork_join_options_of(const recursion_options& options, std::uint32_t levels) {
     return {levels, options.width, options.memory_bytes};
+}
+
+/// Calls `run(policy)` with the library's policy, by which `who` decides.
+template <class Run>
+auto run_by(channel_scheduler who, const Run& run) {
+    if (who == channel_scheduler::one_warp) return run(warp_scheduler<>{});
+    if (who == channel_scheduler::host_thread) return run(host_scheduler<>{});
+    return run(deepest_or_fullest_first{});
+}
+/// Calls a function of a fork-join program once for each of the arguments.
+template <class Function, class Program>
+auto call_all(Program& program, const recursion_options& options,
+              const std::vector<typename Function::arguments>& all) {
+    return run_by(options.scheduler,
+                  [&](const auto& policy) { return program.template run_with<Function>(policy, all); });
 }
 
 template <class Program>

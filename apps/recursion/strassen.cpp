@@ -131,6 +131,35 @@ product_channels plan_channels(std::uint32_t depth, std::uint32_t at_once, const
     return made;
 }
 
+/// Runs the products of a runtime's matrices.
+recursion_report multiply_on(runtime& rt, const strassen_matrices& all, const recursion_options& options) {
+    const bool in_tiles = all.block > strassen_block;
+    const product_channels channels = plan_channels(all.depth, in_tiles ? multiply_tile{all}.tiles() : 0, options,
+                                                    rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
+    recursion_report made;
+    made.width = channels.memory.width;
+    channel_graph graph(rt, {.stack_bytes = channels.memory.stack_bytes});
+    const auto paths = graph.channel<product_path>(channels.paths);
+    const auto tiles = in_tiles ? graph.channel<product_tile>(channels.tiles) : channel<product_tile>{};
+    const auto kernel = graph.kernel(multiply{paths, tiles, all});
+    graph.connect(paths, kernel);
+    for (std::uint32_t p = 0; p < (all.depth == 0 ? 1u : 7u); ++p) {
+        graph.init(paths, {product_path{p, all.depth == 0 ? 0u : 1u}}, static_cast<int>(p) % rt.n_pes());
+    }
+    const auto run = [&](const auto&... kernels) {
+        return run_by(options.scheduler, [&](const auto& policy) { return graph.run_with(policy, kernels...); });
+    };
+    if (in_tiles) {
+        const auto tile_kernel = graph.kernel(multiply_tile{all});
+        graph.connect(tiles, tile_kernel);
+        made.run = run(kernel, tile_kernel);
+    } else {
+        made.run = run(kernel);
+    }
+    made.channels = graph.statistics();
+    return made;
+}
+
 }  // namespace
 
 std::uint32_t strassen_grain(std::uint32_t n, bool on_gpus) {
@@ -168,27 +197,8 @@ strassen_result strassen(runtime& rt, const word_matrix& a, const word_matrix& b
         right.copy_in(pe, b);
     }
     const strassen_matrices all{left.ref(), right.ref(), product.ref(), n, depth, block};
-    const bool in_tiles = block > strassen_block;
-    const product_channels channels = plan_channels(depth, in_tiles ? multiply_tile{all}.tiles() : 0, options,
-                                                    rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
     strassen_result made;
-    made.report.width = channels.memory.width;
-    channel_graph graph(rt, {.stack_bytes = channels.memory.stack_bytes});
-    const auto paths = graph.channel<product_path>(channels.paths);
-    const auto tiles = in_tiles ? graph.channel<product_tile>(channels.tiles) : channel<product_tile>{};
-    const auto kernel = graph.kernel(multiply{paths, tiles, all});
-    graph.connect(paths, kernel);
-    for (std::uint32_t p = 0; p < (depth == 0 ? 1u : 7u); ++p) {
-        graph.init(paths, {product_path{p, depth == 0 ? 0u : 1u}}, static_cast<int>(p) % rt.n_pes());
-    }
-    if (in_tiles) {
-        const auto tile_kernel = graph.kernel(multiply_tile{all});
-        graph.connect(tiles, tile_kernel);
-        made.report.run = graph.run(kernel, tile_kernel);
-    } else {
-        made.report.run = graph.run(kernel);
-    }
-    made.report.channels = graph.statistics();
+    made.report = multiply_on(rt, all, options);
     made.product.resize(words);
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
         const word_matrix part = product.copy_out(pe);

@@ -158,7 +158,7 @@ uts_result uts(runtime& rt, const uts_tree& tree, const recursion_options& optio
     const auto kernel = graph.kernel(expand{waiting, tree, {nodes.ref(), leaves.ref(), depth.ref()}});
     graph.connect(waiting, kernel);
     graph.init(waiting, {uts_siblings{uts_root(tree), 0, 0, 1}});
-    made.report.run = graph.run(kernel);
+    made.report.run = run_by(options.scheduler, [&](const auto& policy) { return graph.run_with(policy, kernel); });
     made.report.channels = graph.statistics();
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
         for (const std::uint64_t n : nodes.copy_out(pe)) made.count.nodes += n;

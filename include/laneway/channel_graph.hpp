@@ -6,7 +6,8 @@
 //   const auto kernel = graph.kernel(fib{numbers, result.ref()});
 //   graph.connect(numbers, kernel);
 //   graph.init(numbers, {40});
-//   graph.run(kernel);
+//   graph.run(kernel);                                  // alone; or beside others, with a body whose lanes have
+//   runtime.run(body, box, graph.component(kernel));    // talloc and enq: body(ctx, box, channels)
 //
 // After Orr (Fine-grain Task Aggregation and Coordination on GPUs, 2016, chapter 4) and Gaster and Howes (Can GPGPU
 // Programming Be Liberated from the Data-Parallel Bottleneck?, IEEE Computer 2012), who defined channels.
@@ -85,15 +86,22 @@ public:
     template <class Policy, class... Kernels>
     run_report run_with(const Policy& policy, const kernel_node<Kernels>&... kernels) {
         auto whole = make(policy, graph_use::run, kernels...);
-        return telling([&] { return runtime_.run(whole); });
+        return runtime_.run(whole);
     }
-    /// The same with a body that every working lane runs first, as runtime::run calls it, with the graph's agent, which
-    /// has talloc and enq.
-    template <class Body, class... Kernels>
-    run_report run_body(const Body& body, const kernel_node<Kernels>&... kernels) {
-        auto whole = make(deepest_or_fullest_first{}, graph_use::run_with_body, kernels...);
-        return telling([&] { return runtime_.run(body, whole); });
+    /// The graph as a component of runs, for runtime::run and for_each, beside a body and any other components: its
+    /// agent has talloc and enq. Each run begins with what init has given until then, which may be nothing. It refers
+    /// to this graph; a run takes a graph once. Throws usage_error for a graph that cannot run.
+    template <class... Kernels>
+    [[nodiscard]] auto component(const kernel_node<Kernels>&... kernels) {
+        return component_with(deepest_or_fullest_first{}, kernels...);
     }
+    /// The same with a policy of the user's.
+    template <class Policy, class... Kernels>
+    [[nodiscard]] auto component_with(const Policy& policy, const kernel_node<Kernels>&... kernels) {
+        return make(policy, graph_use::component, kernels...);
+    }
+    /// Forgets what init has given.
+    void forget_init() { table_.forget_init(); }
 
     /// Makes host threads the consumer of a channel: the kernel is given to service() with the others.
     template <class T>
@@ -134,24 +142,8 @@ private:
     template <class Policy, class... Kernels>
     auto make(const Policy& policy, graph_use use, const kernel_node<Kernels>&... kernels) {
         static_assert(trivially_copyable<Policy>);
-        return channel_component<Policy, Kernels...>(table_, store_, table_.plans_for(numbers_of(kernels...), use),
+        return channel_component<Policy, Kernels...>(runtime_.machine(), table_, store_, numbers_of(kernels...), use,
                                                      policy, task_types_of(kernels.code...));
-    }
-
-    /// Adds what the channels hold to the message of a deadline, and to that of a fault the name of its channel.
-    template <class Run>
-    run_report telling(const Run& run) {
-        try {
-            return run();
-        } catch (const timeout_error& late) {
-            for (const auto& memory : store_.memories()) {
-                if (memory.is_lost()) throw;
-            }
-            throw timeout_error(late.what() + std::string("; ") + occupancy_text(store_.plans(), store_.memories()),
-                                late.where());
-        } catch (const device_fault& fault) {
-            throw device_fault(fault.what() + name_text(store_.plans(), runtime_.machine().fault()), fault.where());
-        }
     }
 
     runtime& runtime_;

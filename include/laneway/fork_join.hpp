@@ -36,6 +36,7 @@
 #include <algorithm>
 
 #include "laneway/channel_graph.hpp"
+#include "laneway/task/fork_calls.hpp"
 #include "laneway/task/fork_plan.hpp"
 #include "laneway/task/fork_service.hpp"
 #include "laneway/task/fork_task.hpp"
@@ -60,35 +61,35 @@ public:
     /// order. Throws as channel_graph::run does, and device_fault for a call that has not finished once.
     template <class Function>
     std::vector<typename Function::result> run(const std::vector<typename Function::arguments>& all) {
+        return run_with<Function>(deepest_or_fullest_first{}, all);
+    }
+    /// The same with a policy of the user's, which may have a warp or a thread of the host decide for all: see
+    /// channel.hpp and channel_board.hpp. Warps keep what they produce where the policy says `follows`.
+    template <class Function, class Policy>
+    std::vector<typename Function::result> run_with(const Policy& policy,
+                                                    const std::vector<typename Function::arguments>& all) {
+        auto calls = component_with<Function>(policy, all);
+        report_ = runtime_.run(calls);
+        return calls.results();
+    }
+    /// The same as a component of runs, for runtime::run and for_each, beside a body and any other components: each run
+    /// makes these calls, and results() has what they gave. It refers to this program, of which a run makes one
+    /// function's calls.
+    template <class Function>
+    [[nodiscard]] auto component(const std::vector<typename Function::arguments>& all) {
+        return component_with<Function>(deepest_or_fullest_first{}, all);
+    }
+    template <class Function, class Policy>
+    [[nodiscard]] auto component_with(const Policy& policy, const std::vector<typename Function::arguments>& all) {
         constexpr std::uint32_t number = number_of_type<Function, Functions...>();
         static_assert(number < sizeof...(Functions),
                       "the program has no function of this type: give it to fork_join()");
-        using root = fork_root<typename Function::result>;
-        const auto pes = static_cast<std::uint64_t>(runtime_.n_pes());
-        std::vector<buffer<root>> roots;
-        for (std::uint64_t pe = 0; pe < pes; ++pe) {
-            roots.emplace_back(runtime_.machine().device(static_cast<int>(pe)), (all.size() + pes - 1) / pes);
-            std::vector<fork_element<Function>> begins;
-            for (std::uint64_t i = pe; i < all.size(); i += pes) {
-                constexpr auto at = static_cast<std::uint32_t>(offsetof(root, result));
-                begins.push_back({{reinterpret_cast<std::byte*>(roots[pe].data() + i / pes), at, 0}, all[i]});
-            }
-            graph_.init(channel<fork_element<Function>>{number}, begins, static_cast<int>(pe));
-        }
-        std::apply([&](const auto&... kernels) { report_ = graph_.run(kernels...); }, kernels_);
-        std::vector<typename Function::result> results(all.size());
-        for (std::uint64_t pe = 0; pe < pes; ++pe) {
-            const auto ended = roots[pe].copy_out();
-            for (std::uint64_t i = pe; i < all.size(); i += pes) {
-                const root& end = ended[i / pes];
-                if (end.header.open != ~std::uint32_t{0}) {  // one less than at the beginning
-                    throw device_fault("call " + std::to_string(i) + " has ended without a result, or with several: " +
-                                       "each function finishes once, or forks and syncs");
-                }
-                results[i] = end.result;
-            }
-        }
-        return results;
+        return std::apply(
+            [&](const auto&... kernels) {
+                auto part = graph_.component_with(policy, kernels...);
+                return fork_calls<channel_graph, decltype(part), Function>(graph_, part, {number}, all);
+            },
+            kernels_);
     }
 
     /// The program as a component of a session, for runtime::start, in which host threads may call the functions

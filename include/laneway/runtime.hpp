@@ -198,6 +198,7 @@ private:
         refuse_twice({identity_of(components)...});
         (refuse_beside(components, {{identity_of(components)}...}), ...);
         (refuse_others(components, machine_), ...);
+        refuse_thresholds((0 + ... + (has_threshold(components) ? 1 : 0)));
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
         const comm_plan plan = plan_for<program, true>(components...);
@@ -221,6 +222,7 @@ private:
         refuse_twice({identity_of(components)...});
         (refuse_beside(components, present_in(std::type_identity<views_type>(), components...)), ...);
         (refuse_others(components, machine_), ...);
+        refuse_thresholds((0 + ... + (has_threshold(components) ? 1 : 0)));
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
         const comm_plan plan = plan_for<program, false>(components...);

@@ -22,10 +22,12 @@ def occupancy_runs(runs: list[ForkJoinRun]) -> list[ForkJoinRun]:
 
 
 def draw_forkjoin(runs: list[ForkJoinRun], devices: str, file: Path, kind: str) -> None:
-    """Write the picture to `file` in the format `kind` ("png", "svg", "pdf")."""
+    """Write the picture to `file` in the format `kind` ("png", "svg", "pdf"): of the first scheduler, if there are
+    several."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
+    runs = [run for run in runs if run.scheduler == runs[0].scheduler]
     programs = list(dict.fromkeys(run.program for run in runs))
     with mpl.rc_context({"font.size": 10, "text.color": INK, "xtick.color": INK, "ytick.color": INK}):
         figure = Figure(figsize=(1.5 + 3.4 * len(programs), 11.0), dpi=150, layout="constrained")

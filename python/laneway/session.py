@@ -325,13 +325,17 @@ class Session:
         """As `laneway.gups`. The table is there as long as the session is open."""
         return update_table(self._workspace, mode, log2_words, size, updates, look_ahead, region_bytes, round_updates)
 
-    def fibonacci(self, n: int, *, grain: int = 1, width: int = 0, memory_bytes: int = MEMORY_BYTES) -> FibonacciResult:
+    def fibonacci(
+        self, n: int, *, grain: int = 1, width: int = 0, memory_bytes: int = MEMORY_BYTES, scheduler: str = "each"
+    ) -> FibonacciResult:
         """As `laneway.fibonacci`. Memory for channels is taken for each call, as with all recursive programs."""
-        return find_fibonacci(self._workspace, n, grain, width, memory_bytes)
+        return find_fibonacci(self._workspace, n, grain, width, memory_bytes, scheduler)
 
-    def queens(self, n: int, *, grain: int = 0, width: int = 0, memory_bytes: int = MEMORY_BYTES) -> QueensResult:
+    def queens(
+        self, n: int, *, grain: int = 0, width: int = 0, memory_bytes: int = MEMORY_BYTES, scheduler: str = "each"
+    ) -> QueensResult:
         """As `laneway.queens`."""
-        return place_queens(self._workspace, n, grain, width, memory_bytes)
+        return place_queens(self._workspace, n, grain, width, memory_bytes, scheduler)
 
     def quadrature(
         self,
@@ -341,22 +345,38 @@ class Session:
         tolerance: float = 1e-6,
         width: int = 0,
         memory_bytes: int = MEMORY_BYTES,
+        scheduler: str = "each",
     ) -> QuadratureResult:
         """As `laneway.quadrature`."""
-        return integrate_peaks(self._workspace, start, end, tolerance, width, memory_bytes)
+        return integrate_peaks(self._workspace, start, end, tolerance, width, memory_bytes, scheduler)
 
     def merge_sort(
-        self, keys: ArrayLike, *, grain: int = 0, width: int = 0, memory_bytes: int = MEMORY_BYTES
+        self,
+        keys: ArrayLike,
+        *,
+        grain: int = 0,
+        width: int = 0,
+        memory_bytes: int = MEMORY_BYTES,
+        scheduler: str = "each",
     ) -> SortResult:
         """As `laneway.merge_sort`. Keys are copied for each call, as arrays may change."""
-        return sort_keys(self._workspace, keys, grain, width, memory_bytes)
+        return sort_keys(self._workspace, keys, grain, width, memory_bytes, scheduler)
 
     def strassen(
-        self, a: ArrayLike, b: ArrayLike, *, grain: int = 0, width: int = 0, memory_bytes: int = MEMORY_BYTES
+        self,
+        a: ArrayLike,
+        b: ArrayLike,
+        *,
+        grain: int = 0,
+        width: int = 0,
+        memory_bytes: int = MEMORY_BYTES,
+        scheduler: str = "each",
     ) -> ProductResult:
         """As `laneway.strassen`. Matrices are copied for each call, as arrays may change."""
-        return multiply_matrices(self._workspace, a, b, grain, width, memory_bytes)
+        return multiply_matrices(self._workspace, a, b, grain, width, memory_bytes, scheduler)
 
-    def uts(self, tree: str = "T1", *, width: int = 0, memory_bytes: int = MEMORY_BYTES) -> TreeResult:
+    def uts(
+        self, tree: str = "T1", *, width: int = 0, memory_bytes: int = MEMORY_BYTES, scheduler: str = "each"
+    ) -> TreeResult:
         """As `laneway.uts`."""
-        return count_nodes(self._workspace, tree, width, memory_bytes)
+        return count_nodes(self._workspace, tree, width, memory_bytes, scheduler)

@@ -27,11 +27,14 @@ using key_array = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb
 
 std::vector<std::uint32_t> keys_of(const key_array& keys) { return {keys.data(), keys.data() + keys.size()}; }
 
-recursion_options options_of(std::uint32_t width, std::uint64_t memory_bytes, std::uint32_t grain) {
+/// `scheduler`: number of a channel_scheduler.
+recursion_options options_of(std::uint32_t width, std::uint64_t memory_bytes, std::uint32_t grain,
+                             std::uint32_t scheduler) {
     recursion_options made;
     made.width = width;
     made.memory_bytes = memory_bytes;
     made.grain = grain;
+    made.scheduler = static_cast<channel_scheduler>(scheduler);
     return made;
 }
 
@@ -70,6 +73,7 @@ void register_channels(nb::module_& module) {
         .def_ro("peak", &channel_statistics::peak, "Most elements that a warp has seen ready in one queue.")
         .def_ro("kept", &channel_statistics::kept, "Elements that never left the warp that had produced them.")
         .def_ro("given", &channel_statistics::given, "Elements that warps had kept and gave to others.")
+        .def_ro("idle_turns", &channel_statistics::idle_turns, "Turns of warps that found nothing to run.")
         .def_ro("channels", &channel_statistics::channels, "By number.");
 }
 
@@ -115,55 +119,60 @@ void register_recursion(nb::module_& module) {
     register_recursion_results(module);
     module.def(
         "fibonacci",
-        [](session& s, std::uint32_t n, std::uint32_t width, std::uint64_t memory_bytes, std::uint32_t grain) {
-            const auto how = options_of(width, memory_bytes, grain);
+        [](session& s, std::uint32_t n, std::uint32_t width, std::uint64_t memory_bytes, std::uint32_t grain,
+           std::uint32_t scheduler) {
+            const auto how = options_of(width, memory_bytes, grain, scheduler);
             return on_devices(s, [&](runtime& rt) { return apps::fibonacci(rt, n, how); });
         },
-        "session"_a, "n"_a, "width"_a, "memory_bytes"_a, "grain"_a);
+        "session"_a, "n"_a, "width"_a, "memory_bytes"_a, "grain"_a, "scheduler"_a);
     module.def(
         "queens",
-        [](session& s, std::uint32_t n, std::uint32_t width, std::uint64_t memory_bytes, std::uint32_t grain) {
-            const auto how = options_of(width, memory_bytes, grain);
+        [](session& s, std::uint32_t n, std::uint32_t width, std::uint64_t memory_bytes, std::uint32_t grain,
+           std::uint32_t scheduler) {
+            const auto how = options_of(width, memory_bytes, grain, scheduler);
             return on_devices(s, [&](runtime& rt) { return apps::queens(rt, n, how); });
         },
-        "session"_a, "n"_a, "width"_a, "memory_bytes"_a, "grain"_a);
+        "session"_a, "n"_a, "width"_a, "memory_bytes"_a, "grain"_a, "scheduler"_a);
     module.def(
         "quadrature",
-        [](session& s, double from, double to, double tolerance, std::uint32_t width, std::uint64_t memory_bytes) {
-            const auto how = options_of(width, memory_bytes, 0);
+        [](session& s, double from, double to, double tolerance, std::uint32_t width, std::uint64_t memory_bytes,
+           std::uint32_t scheduler) {
+            const auto how = options_of(width, memory_bytes, 0, scheduler);
             return on_devices(s, [&](runtime& rt) { return apps::quadrature(rt, from, to, tolerance, how); });
         },
-        "session"_a, "start"_a, "end"_a, "tolerance"_a, "width"_a, "memory_bytes"_a);
+        "session"_a, "start"_a, "end"_a, "tolerance"_a, "width"_a, "memory_bytes"_a, "scheduler"_a);
     module.def(
         "merge_sort",
-        [](session& s, const key_array& keys, std::uint32_t width, std::uint64_t memory_bytes, std::uint32_t grain) {
-            const auto how = options_of(width, memory_bytes, grain);
+        [](session& s, const key_array& keys, std::uint32_t width, std::uint64_t memory_bytes, std::uint32_t grain,
+           std::uint32_t scheduler) {
+            const auto how = options_of(width, memory_bytes, grain, scheduler);
             const auto all = keys_of(keys);
             return on_devices(s, [&](runtime& rt) { return apps::merge_sort(rt, all, how); });
         },
-        "session"_a, "keys"_a.noconvert(), "width"_a, "memory_bytes"_a, "grain"_a,
+        "session"_a, "keys"_a.noconvert(), "width"_a, "memory_bytes"_a, "grain"_a, "scheduler"_a,
         nb::sig("def merge_sort(session: Session, keys: numpy.typing.NDArray[numpy.uint32], width: int, "
-                "memory_bytes: int, grain: int) -> SortRun"));
+                "memory_bytes: int, grain: int, scheduler: int) -> SortRun"));
     module.def(
         "strassen",
         [](session& s, const key_array& a, const key_array& b, std::uint32_t n, std::uint32_t width,
-           std::uint64_t memory_bytes, std::uint32_t grain) {
-            const auto how = options_of(width, memory_bytes, grain);
+           std::uint64_t memory_bytes, std::uint32_t grain, std::uint32_t scheduler) {
+            const auto how = options_of(width, memory_bytes, grain, scheduler);
             const auto left = keys_of(a), right = keys_of(b);
             return on_devices(s, [&](runtime& rt) { return apps::strassen(rt, left, right, n, how); });
         },
-        "session"_a, "a"_a.noconvert(), "b"_a.noconvert(), "n"_a, "width"_a, "memory_bytes"_a, "grain"_a,
+        "session"_a, "a"_a.noconvert(), "b"_a.noconvert(), "n"_a, "width"_a, "memory_bytes"_a, "grain"_a, "scheduler"_a,
         nb::sig("def strassen(session: Session, a: numpy.typing.NDArray[numpy.uint32], "
                 "b: numpy.typing.NDArray[numpy.uint32], n: int, width: int, memory_bytes: int, "
-                "grain: int) -> ProductRun"));
+                "grain: int, scheduler: int) -> ProductRun"));
     module.def(
         "search_tree",
-        [](session& s, const std::string& name, std::uint32_t width, std::uint64_t memory_bytes) {
-            const auto how = options_of(width, memory_bytes, 0);
+        [](session& s, const std::string& name, std::uint32_t width, std::uint64_t memory_bytes,
+           std::uint32_t scheduler) {
+            const auto how = options_of(width, memory_bytes, 0, scheduler);
             const apps::uts_sample& sample = apps::uts_sample_of(name);
             return on_devices(s, [&](runtime& rt) { return apps::uts(rt, sample.tree, how, sample.levels()); });
         },
-        "session"_a, "name"_a, "width"_a, "memory_bytes"_a);
+        "session"_a, "name"_a, "width"_a, "memory_bytes"_a, "scheduler"_a);
     module.def(
         "published_tree", [](const std::string& name) { return apps::uts_sample_of(name).count; }, "name"_a);
 }

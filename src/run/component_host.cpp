@@ -14,6 +14,14 @@ void refuse_twice(std::vector<const void*> components) {
     }
 }
 
+void refuse_thresholds(int with_threshold) {
+    if (with_threshold <= 1) return;
+    throw usage_error(std::to_string(with_threshold) +
+                      " components with thresholds in one run or session: one may have " +
+                      "a threshold; of the others all work runs at once (threshold_policy::first, "
+                      "item_worklist_options::priorities)");
+}
+
 void refuse_apart(const machine& machine, const std::string& whose) {
     for (int pe = 1; pe < machine.n_pes(); ++pe) {
         if (machine.shares_memory(0, pe)) continue;

@@ -1,5 +1,6 @@
 #include "laneway/task/channel_account.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 #include "laneway/base/error.hpp"
@@ -49,6 +50,15 @@ std::string levels_text(const std::vector<std::uint64_t>& open, const std::vecto
     return text.str();
 }
 
+/// Names the channel of a fault, if it has one and a name.
+std::string name_text(const std::vector<channel_plan>& plans, const fault_record& fault) {
+    if (fault.what != operation::produce && fault.what != operation::consume) return {};
+    if (fault.number >= plans.size() || fault.code == status::no_room) return {};
+    const std::string& name = plans[fault.number].options.name;
+    if (name.empty()) return {};
+    return "; channel " + std::to_string(fault.number) + " is \"" + name + "\"";
+}
+
 }  // namespace
 
 std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {
@@ -66,12 +76,12 @@ std::string occupancy_text(const std::vector<channel_plan>& plans, const std::ve
     return text.str();
 }
 
-std::string name_text(const std::vector<channel_plan>& plans, const fault_record* fault) {
-    if (fault == nullptr || (fault->what != operation::produce && fault->what != operation::consume)) return {};
-    if (fault->number >= plans.size() || fault->code == status::no_room) return {};
-    const std::string& name = plans[fault->number].options.name;
-    if (name.empty()) return {};
-    return "; channel " + std::to_string(fault->number) + " is \"" + name + "\"";
+std::string failure_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories,
+                         const fault_record* fault) {
+    if (fault != nullptr && fault->code != status::timeout) return name_text(plans, *fault);
+    if (std::any_of(memories.begin(), memories.end(), [](const channel_memory& one) { return one.is_lost(); }))
+        return {};
+    return "; " + occupancy_text(plans, memories);
 }
 
 void audit_channels(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {

@@ -8,6 +8,7 @@ channel_scheduling::channel_scheduling(const std::vector<channel_memory>& memori
 }
 
 bool channel_scheduling::turn(host_context& ctx, int) {
+    if (!is_on_) return false;
     bool gave = false;
     for (part& pe : parts_) gave = look_at(ctx, pe) || gave;
     return gave;

@@ -52,6 +52,7 @@ void channel_memory::add_to(channel_statistics& sum) const {
     sum.sent += totals.sent;
     sum.received += totals.received;
     sum.given += totals.given;
+    sum.idle_turns += totals.idle_turns;
 }
 
 channel_statistics statistics_of(const std::vector<channel_memory>& memories) {

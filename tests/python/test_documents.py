@@ -265,10 +265,11 @@ def test_guide_to_channels_shows_programs() -> None:
         *(f"examples/{name}.cpp" for name in examples),
         *(f"tests/unit/task/channel_{name}_suite.hpp" for name in ("block", "graph", "scheduling", "service")),
         "tests/unit/task/channel_graph_test.cpp",
+        "tests/unit/run/work_together_suite.hpp",
     ]
     program = "".join(squeezed((ROOT / source).read_text()) for source in sources)
     shown = code_blocks(DOCS / "guides" / "channels.md", "cpp")
-    assert len(shown) == 17
+    assert len(shown) == 21
     for block in shown:
         assert squeezed(block) in program, block
 

@@ -178,6 +178,9 @@ def test_the_study_writes_what_it_measured(laneway: Run, tmp_path: Path) -> None
         assert run["full_dispatches"] == run["dispatches"]
         assert run["produced"] >= run["elements"] - run["yields"] > 0
         assert run["stalls"] >= run["yields"] >= 0
+        assert run["scheduler"] == "each"
+        turns = run["idle_turns"] + run["dispatches"]
+        assert run["idle_share"] == pytest.approx(run["idle_turns"] / turns)
         if run["sweep"] == "width":
             assert (run["memory_bytes"], run["kept"], run["given"]) == (0, 0, 0), "everything goes through channels"
         else:
@@ -199,7 +202,7 @@ def test_the_study_writes_what_it_measured(laneway: Run, tmp_path: Path) -> None
     assert "fibonacci 18" in done.stdout
     assert "by width, warps keep nothing" in done.stdout
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("fibonacci 18")]
-    assert [row[-2] == "none" for row in rows[:4]] == [False, False, True, True]
+    assert [row[-4] == "none" for row in rows[:4]] == [False, False, True, True]
     widest = next(run for run in report["runs"] if (run["program"], run["width"]) == ("fibonacci", 256))
     for row, one in zip(rows[4:], widest["channels"]):
         assert " ".join(row[2:4]) == one["name"]
@@ -216,6 +219,32 @@ def test_the_study_by_width_meets_full_channels() -> None:
     assert (wide.yields, wide.stalls) == (0, 0)
     assert narrow.yields > 0
     assert narrow.stalls > 0
+
+
+def test_the_study_compares_who_decides() -> None:
+    programs = ["fibonacci", "queens", "quadrature"]
+    who = ["each", "warp", "host"]
+    runs = lw.study_forkjoin(programs, workers=[2], widths=[], schedulers=who, runs=1, devices="cpu:1", sizes="small")
+    assert [(run.program, run.scheduler) for run in runs] == [(program, one) for program in programs for one in who]
+    for run in runs:
+        assert (run.channels.kept > 0) == (run.scheduler == "each"), "what warps keep, nobody has ordered"
+        assert 0 <= run.channels.idle_share < 1
+    with pytest.raises(lw.UsageError, match="scheduler must be one of each, warp, host, not 'warps'"):
+        lw.study_forkjoin(programs, schedulers=["warps"], devices="cpu:1")
+
+
+@pytest.mark.parametrize("scheduler", ["warp", "host"])
+def test_one_decides_for_all(scheduler: str) -> None:
+    assert lw.fibonacci(12, devices="cpu:2", scheduler=scheduler).value == 144
+    assert lw.queens(6, devices="cpu:2", scheduler=scheduler).solutions == 4
+    keys = np.random.default_rng(3).integers(0, 2**32, 3000, np.uint32)
+    assert np.array_equal(lw.merge_sort(keys, devices="cpu:1", scheduler=scheduler).keys, np.sort(keys))
+    a, b = np.random.default_rng(4).integers(0, 2**32, (2, 64, 64), np.uint32)
+    assert np.array_equal(lw.strassen(a, b, devices="cpu:1", scheduler=scheduler).product, a @ b)
+    area = lw.quadrature(tolerance=1e-3, devices="cpu:2", scheduler=scheduler)
+    assert references.verify_quadrature(area).mismatches == 0
+    with pytest.raises(lw.UsageError, match="scheduler must be one of"):
+        lw.fibonacci(12, devices="cpu:1", scheduler="none")
 
 
 @pytest.mark.parametrize(("program", "size", "times"), [("queens", 8, 2), ("uts", 4_130_071, 1)])

@@ -264,6 +264,7 @@ public:
     }
     [[nodiscard]] ref_type ref(int pe) const { return memory_->ref(pe); }
     [[nodiscard]] session_ref_type session_ref(int pe) const { return {memory_->ref(pe)}; }
+    [[nodiscard]] bool has_threshold() const { return memory_->options().priorities; }
     [[nodiscard]] threshold_policy policy() const { return memory_->policy(); }
     /// Throws device_fault where the account of items does not add up.
     void end(const run_report& report) { memory_->end(report); }

@@ -75,7 +75,7 @@ struct item_worklist_ref {
         }
         threshold_scan::acquired(ctx);
         sum.completed += found.completed;
-        if (in_waves || !arrivals.has_priorities) return;  // nothing waits for the detector to raise the threshold
+        if (!has_threshold()) return;  // nothing waits for the detector to raise it
         sum.deferred += found.deferred;
         sum.kept += found.kept;
         sum.active += found.active;
@@ -87,17 +87,19 @@ struct item_worklist_ref {
         for (std::uint32_t r = first_ring(ctx); r < queues().rings; r += Ctx::warp_lanes) {
             const std::uint64_t far = queues().blocks[r].far.created(ctx);
             sum.created += queues().blocks[r].near.created(ctx) + far;
-            if (!in_waves && arrivals.has_priorities) sum.deferred += far;
+            if (has_threshold()) sum.deferred += far;
         }
         if (ctx.lane() == 0) sum.created += queues().pe->created(ctx);
     }
 
     template <class Ctx>
     LANEWAY_FN void apply(Ctx& ctx, std::uint64_t threshold) const {
-        ctx.store(&queues().pe->threshold, threshold, order::relaxed, scope::device);
+        if (has_threshold()) ctx.store(&queues().pe->threshold, threshold, order::relaxed, scope::device);
     }
 
 private:
+    /// That the termination detector raises.
+    [[nodiscard]] LANEWAY_FN bool has_threshold() const { return arrivals.has_priorities && !in_waves; }
     template <class Ctx>
     static LANEWAY_FN std::uint32_t first_ring(const Ctx& ctx) {
         return static_cast<std::uint32_t>(ctx.lane());

@@ -75,6 +75,7 @@ public:
         if (fused) return;
         for (auto& list : lists_) list.begin_wave(waves_.looks_through, waves_.threshold);
     }
+    [[nodiscard]] bool has_threshold() const { return policy.first != ~std::uint64_t{0}; }
     /// Of the run, or of the next wave, whose threshold nothing but the host moves.
     [[nodiscard]] threshold_policy current_policy() const {
         threshold_policy now = policy;
@@ -114,8 +115,8 @@ public:
     [[nodiscard]] ref_type ref(int pe) const {
         const auto p = static_cast<std::size_t>(pe);
         const auto& share = shares_[p];
-        return {lists_[p].ref(!fused), share.application, share.hubs,     share.ranges,
-                share.first,           share.count,       halos_[p].ref()};
+        return {lists_[p].ref(!fused), share.application, share.hubs,      share.ranges,
+                share.first,           share.count,       halos_[p].ref(), fused && has_threshold()};
     }
     [[nodiscard]] addressed_message<key_message<Key>> proposal_for(std::uint64_t vertex, Key key) const {
         if (vertex >= vertices_) {
@@ -250,6 +251,7 @@ public:
         memory_->begin(machine, plan, until);
     }
     [[nodiscard]] ref_type ref(int pe) const { return memory_->ref(pe); }
+    [[nodiscard]] bool has_threshold() const { return memory_->has_threshold(); }
     [[nodiscard]] threshold_policy policy() const { return memory_->current_policy(); }
     void end(const run_report&) { memory_->end(); }
     [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }

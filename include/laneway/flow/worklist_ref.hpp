@@ -78,6 +78,7 @@ struct worklist_ref {
     std::uint64_t first = 0;  ///< vertices of this PE: [first, first + count)
     std::uint64_t count = 0;
     halo_copies_ref<Key> halo;
+    bool has_threshold = false;  ///< that the termination detector raises
 
     [[nodiscard]] routes_type handlers() const { return {{{list}}}; }
 
@@ -98,7 +99,7 @@ struct worklist_ref {
         }
         threshold_scan::acquired(ctx);
         sum.completed += found.completed;
-        if (list.in_waves) return;  // nothing waits for the detector to raise the threshold
+        if (!has_threshold) return;  // nothing waits for the detector to raise it
         sum.deferred += found.deferred;
         sum.kept += found.kept;
         sum.active += found.active;
@@ -114,13 +115,13 @@ struct worklist_ref {
             }
             const std::uint64_t far = list.far(r).pushes(ctx);
             sum.created += list.near(r).pushes(ctx) + far;
-            sum.deferred += far;
+            if (has_threshold) sum.deferred += far;
         }
     }
 
     template <class Ctx>
     LANEWAY_FN void apply(Ctx& ctx, std::uint64_t threshold) const {
-        ctx.store(list.threshold, threshold, order::relaxed, scope::device);
+        if (has_threshold) ctx.store(list.threshold, threshold, order::relaxed, scope::device);
     }
 
 private:

@@ -14,7 +14,8 @@
 //   std::string account() const;                           after a run that failed: what its message shall say
 //   double server_share(int pe) const;                     where its view serves: of the PE's blocks that shall, also
 //                                                          where it is alone
-//   threshold_policy policy() const;                       where its work has a threshold
+//   bool has_threshold() const;                            whether its work has a threshold: one component's of a
+//   threshold_policy policy() const;                       program may; and which
 //   void refuse_beside(const std::vector<present_component>& all) const;
 //                                                          throws where a component that it needs is not there, or
 //                                                          not as it needs it
@@ -61,11 +62,12 @@
 //                                                          forward.post (comm/forward_queue.hpp)
 // and a view that says `static constexpr bool counts_work = true;` and has
 //   std::uint64_t* completed(int block) const;             where a working block's finished work is counted; left out
-//                                                          where the program's own counter will do
+//                                                          where the program's own counter will do. A block counts in
+//                                                          one place what it has finished for all components
 //   void add_completed(ctx, keyed_reply&) const;           each lane adds its part of the PE's counters: first those
 //   void add_created(ctx, keyed_reply&) const;             of finished work, then those of all work
 //   void apply(ctx, std::uint64_t threshold) const;        lane 0 of the control warp
-// One component of a program may have counters of its own for finished work. Messages are counted by the program.
+// Messages are counted by the program.
 #pragma once
 
 #include "laneway/comm/block_team.hpp"

@@ -149,12 +149,23 @@ void refuse_apart(const machine& machine, const std::string& whose);
 /// The same, also where they cannot do atomics there: GPUs that reach each other over PCIe alone.
 void refuse_without_atomics(const machine& machine, const std::string& whose);
 
+/// Whether a component's work has a threshold.
+template <component Component>
+bool has_threshold([[maybe_unused]] const Component& c) {
+    if constexpr (requires { c.has_threshold(); }) return c.has_threshold();
+    return false;
+}
+/// Throws usage_error where more than one of the components has a threshold: the termination detector raises one.
+void refuse_thresholds(int with_threshold);
+
 /// The threshold policy of the component that has one.
 template <component... Components>
 threshold_policy policy_of([[maybe_unused]] const Components&... all) {
     threshold_policy policy;
     [[maybe_unused]] const auto ask = [&]([[maybe_unused]] const auto& c) {
-        if constexpr (requires { c.policy(); }) policy = c.policy();
+        if constexpr (requires { c.policy(); }) {
+            if (has_threshold(c)) policy = c.policy();
+        }
     };
     (ask(all), ...);
     return policy;

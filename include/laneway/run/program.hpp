@@ -53,8 +53,6 @@ struct program {
     static constexpr bool has_flushers = has_body;
     static constexpr bool sends = !(std::is_same_v<typename Views::routes_type, routes<>> && ...);
     static constexpr double server_share = sends ? server_share_of<Body> : share_for_nothing;
-    static_assert((0 + ... + (counts_blocks<Views> ? 1 : 0)) <= 1,
-                  "a run has one worklist at most: its working blocks have one counter each");
     static_assert(sizeof...(Views) <= 255, "a run has 255 components at most");
     static_assert(((shared_bytes_of<Views> % 16 == 0) && ...), "what lies behind it in shared memory is aligned by 16");
 
@@ -221,7 +219,8 @@ private:
         if constexpr (assisting<Agent>) use(agent);
     }
 
-    /// Where a working block counts what it has finished.
+    /// Where a working block counts what it has finished, for whichever component: where several have room for that,
+    /// with the last. The termination detector adds up what all components count.
     LANEWAY_FN std::uint64_t* completed_word(const roles& mine) const {
         std::uint64_t* word = &endpoint.links.work->completed;
         views.each([&]<class View>([[maybe_unused]] const View& view) {

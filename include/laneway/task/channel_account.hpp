@@ -13,9 +13,10 @@ namespace laneway {
 /// and on stacks of their warps, for a graph that did not come to its end. Full: on some PE.
 std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);
 
-/// `; channel 0 is "frames"`, for the message of a fault that names a channel by its number; nothing where it names
-/// none, or one without a name. `fault` may be null.
-std::string name_text(const std::vector<channel_plan>& plans, const fault_record* fault);
+/// What the message of a run that has failed says of a graph: of a fault that names a channel by its number,
+/// `; channel 0 is "frames"`, and where nothing but the deadline ended it, what the channels hold. `fault` may be null.
+std::string failure_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories,
+                         const fault_record* fault);
 
 /// Throws device_fault where an element was never freed; names channels, counts and levels.
 void audit_channels(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);

@@ -58,6 +58,7 @@ public:
         const bool served = serve(ctx);
         idle_turns_ = served ? 0 : idle_turns_ + 1;
         if (served) return !waits_for_rooms();
+        note_idle();
         if constexpr (View::moves) {
             if (idle_turns_ % turns_to_ask == 0 && ctx.n_pes() > 1 && ctx.lane() == 0) warp_.view.moving.ask(ctx);
         }
@@ -75,6 +76,7 @@ public:
     /// Whether the last dispatch brought nothing, so that what has been aggregated should leave now: rooms come back
     /// for it.
     [[nodiscard]] LANEWAY_FN bool waits_for_rooms() const { return View::receives && warp_.is_stuck(); }
+    LANEWAY_FN void note_idle() { ++warp_.idle_turns; }
     /// Takes part in what the block has begun, if it has. The whole warp.
     LANEWAY_FN bool help_block(Ctx& ctx) { return blocks_.help(ctx, warp_); }
     /// Whether the block works for another component, for whose turn this one makes way.

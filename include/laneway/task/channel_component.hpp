@@ -76,17 +76,26 @@ channel_graph_ref<Policy, Kernels...> graph_ref_of(const channel_store& store, i
             {memory.moving(), memory.ref_on_device(), store.requests(), first_arrivals}};
 }
 
-/// A graph as a component of a run, as component.hpp says. For one run.
+/// A graph as a component of runs, as component.hpp says. Refers to its graph, which a run takes once. `numbers`: of
+/// the kernels, as the table has them.
 template <class Policy, class... Kernels>
 class channel_component {
 public:
     using ref_type = channel_graph_ref<Policy, Kernels...>;
 
-    channel_component(channel_table& table, channel_store& store, std::vector<channel_plan> plans, const Policy& policy,
-                      const task_types<Kernels...>& kernels)
-        : table_(table), store_(store), plans_(std::move(plans)), policy_(policy), kernels_(kernels) {}
+    static constexpr const char* name = "a graph of channels";
 
+    /// Throws usage_error for a graph that cannot run.
+    channel_component(const machine& owner, channel_table& table, channel_store& store,
+                      std::vector<std::uint32_t> numbers, graph_use use, const Policy& policy,
+                      const task_types<Kernels...>& kernels)
+        : owner_(owner), table_(table), store_(store), numbers_(std::move(numbers)), use_(use),
+          plans_(table.plans_for(numbers_, use)), policy_(policy), kernels_(kernels) {}
+
+    [[nodiscard]] const machine* owner() const { return &owner_; }
+    [[nodiscard]] const void* identity() const { return &store_; }
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
+        plans_ = table_.plans_for(numbers_, use_);
         first_arrivals_ = add_inner_channels<Kernels...>(plans_, machine.n_pes(), table_.rooms());
         const warp_plan warps = plan_warps<Policy, Kernels...>(plans_, table_.stack_bytes());
         store_.prepare(machine, plan, plans_, warps, until);
@@ -105,10 +114,14 @@ public:
         scheduler_.reset();
         audit_channels(plans_, store_.memories());
     }
+    [[nodiscard]] std::string account() const { return failure_text(plans_, store_.memories(), owner_.fault()); }
 
 private:
+    const machine& owner_;
     channel_table& table_;
     channel_store& store_;
+    std::vector<std::uint32_t> numbers_;
+    graph_use use_;
     std::vector<channel_plan> plans_;
     Policy policy_;
     task_types<Kernels...> kernels_;

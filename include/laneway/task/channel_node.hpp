@@ -69,7 +69,7 @@ public:
         const std::uint32_t margin = first_in_ == no_queue ? layout.margin
                                      : first_in_ == number ? 0
                                                            : layout.margin / 2;
-        const lane_mask mask = ctx.match(ctx.converged(), 2 * number + (first_in_ == no_queue ? 0 : 1));
+        const lane_mask mask = ctx.match(ctx.converged(), set_.identity_of(number) + (first_in_ == no_queue ? 0 : 1));
         if (!queue.reserve(ctx, mask, count, first, margin)) return {};
         return {queue.element(0), layout.width, layout.element_bytes, number, first, count};
     }
@@ -101,7 +101,7 @@ public:
             return;
         }
         for (std::uint32_t i = 0; i < elements.size(); ++i) go_before(ctx, &elements[i]);
-        const lane_mask mask = ctx.match(ctx.converged(), elements.queue());
+        const lane_mask mask = ctx.match(ctx.converged(), set_.identity_of(elements.queue()));
         set_.queue(elements.queue()).publish(ctx, mask, elements.first(), elements.size());
         if (elected(ctx, mask)) set_.raise_flag(ctx, elements.queue());
         filled_ = elements.queue();
@@ -117,7 +117,7 @@ public:
         }
         const channel_queue_ref queue = set_.queue(elements.queue());
         for (std::uint32_t i = from; i < elements.size(); ++i) {
-            const lane_mask mask = ctx.match(ctx.converged(), elements.queue());
+            const lane_mask mask = ctx.match(ctx.converged(), set_.identity_of(elements.queue()));
             (void)queue.release(ctx, mask, queue.place_of(elements.first() + i));
         }
     }
@@ -131,7 +131,7 @@ public:
         }
         const channel_queue_ref to = set_.queue(queue);
         go_before(ctx, to.element(place));
-        const lane_mask mask = ctx.match(ctx.converged(), queue);
+        const lane_mask mask = ctx.match(ctx.converged(), set_.identity_of(queue));
         to.publish_place(ctx, mask, place);
         if (elected(ctx, mask)) set_.raise_flag(ctx, queue);
         filled_ = queue;
@@ -161,7 +161,7 @@ protected:
     template <class Ctx>
     LANEWAY_FN void count_stall(Ctx& ctx, std::uint32_t number, std::uint32_t level) const {
         const std::uint32_t queue = queue_at(number, level);
-        const lane_mask mask = ctx.match(ctx.converged(), queue);
+        const lane_mask mask = ctx.match(ctx.converged(), set_.identity_of(queue));
         if (!elected(ctx, mask)) return;
         const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
         ctx.fetch_add(set_.stalls + queue, lanes, order::relaxed, scope::device);

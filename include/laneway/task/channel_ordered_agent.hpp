@@ -62,7 +62,10 @@ public:
         if (channels_.help_block(ctx)) return true;
         if (channels_.is_called_away(ctx)) return false;
         const bool gave = gives_ && give_orders(ctx);
-        return (takes_orders() && follow_order(ctx) && !channels_.waits_for_rooms()) || gave;
+        if (!takes_orders()) return gave;
+        const bool served = follow_order(ctx);
+        if (!served) channels_.note_idle();
+        return (served && !channels_.waits_for_rooms()) || gave;
     }
 
 private:

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
 #include "laneway/simt/host_service.hpp"
 #include "laneway/task/channel_memory.hpp"
 
 namespace laneway {
 
-/// Gives orders during the runs of the machine that it is attached to. What a policy throws ends the run.
+/// Gives orders during one run of the machine that it is attached to, the next. What a policy throws ends the run.
 class channel_scheduling : public host_service {
 public:
     /// As channel_rank, with a policy.
@@ -19,7 +20,7 @@ public:
     channel_scheduling(const std::vector<channel_memory>& memories, rank_function rank);
 
     [[nodiscard]] int threads() const override { return 1; }
-    void open() override {}
+    void open() override { is_on_ = !std::exchange(has_run_, true); }
     bool turn(host_context& ctx, int) override;
     [[nodiscard]] std::string account() const override { return {}; }  // the graph tells it
     void audit() const override {}                                     // the same
@@ -41,6 +42,7 @@ private:
 
     rank_function rank_;
     std::vector<part> parts_;
+    bool has_run_ = false, is_on_ = false;
 };
 
 }  // namespace laneway

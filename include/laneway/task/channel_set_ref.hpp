@@ -47,6 +47,7 @@ struct channel_totals {
     std::uint64_t sent;             ///< elements that kernels have produced for other PEs
     std::uint64_t received;         ///< elements that came from kernels of other PEs
     std::uint64_t given;            ///< elements that warps had kept and gave to others
+    std::uint64_t idle_turns;       ///< turns of warps that found nothing to run
 };
 /// The same of a channel.
 struct channel_tally {
@@ -93,6 +94,10 @@ struct channel_set_ref {
     }
     [[nodiscard]] LANEWAY_FN std::uint32_t flags_a_shard() const { return (queues_a_shard + 31) / 32; }
 
+    /// Even, and no other queue's, also of another graph in the run: what lanes match that call at once for one queue.
+    [[nodiscard]] LANEWAY_FN std::uint64_t identity_of(std::uint32_t queue) const {
+        return reinterpret_cast<std::uintptr_t>(words + queue);
+    }
     /// Number of the channel that a queue of a shard belongs to.
     [[nodiscard]] LANEWAY_FN std::uint32_t channel_of(std::uint32_t queue) const {
         std::uint32_t c = 0;

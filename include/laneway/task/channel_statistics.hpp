@@ -43,10 +43,18 @@ struct channel_statistics {
     std::uint64_t peak = 0;             ///< most elements that a warp has seen ready in one queue when it chose
     std::uint64_t kept = 0;             ///< elements that never left the warp that had produced them
     std::uint64_t given = 0;            ///< elements that warps had kept and gave to others
+    /// Turns of warps in which they found nothing to run, or had no order. Those that were well spent are dispatches.
+    std::uint64_t idle_turns = 0;
     /// By number, the graph's channels, and behind them those that hold work which has moved between PEs ("arrivals"),
     /// whose levels are the PEs that it came from. Elements that came in rooms count for the channel that they were
     /// sent to.
     std::vector<one_channel_statistics> channels;
+
+    /// Share of the turns that found nothing to run; 0 where there were none.
+    [[nodiscard]] double idle_share() const {
+        const std::uint64_t turns = idle_turns + dispatches;
+        return turns != 0 ? static_cast<double>(idle_turns) / static_cast<double>(turns) : 0;
+    }
 };
 
 }  // namespace laneway

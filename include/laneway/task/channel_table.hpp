@@ -8,8 +8,9 @@
 
 namespace laneway {
 
-/// What a graph is about to do: a run begins with what init gave, or with a body; in a session host threads take part.
-enum class graph_use { run, run_with_body, session };
+/// What a graph is about to do: run alone, with what init gave; be part of a run, where bodies may give elements as
+/// well; or of a session, where host threads do.
+enum class graph_use { run, component, session };
 
 /// What a graph knows before its kernels' types: channels, who consumes them, what they begin with.
 class channel_table {
@@ -35,6 +36,7 @@ public:
     void fill(std::vector<channel_memory>& memories);
     /// A copy with what the next run begins with, which this one forgets.
     [[nodiscard]] channel_table take();
+    void forget_init() { beginnings_.clear(); }
     [[nodiscard]] const std::vector<channel_plan>& plans() const { return plans_; }
     /// Of each PE and level, for elements that travel between PEs.
     [[nodiscard]] std::uint32_t rooms() const { return rooms_; }

@@ -53,7 +53,7 @@ struct channel_warp {
     std::uint32_t filled = none;  ///< the queue that the last dispatch has produced into
     std::uint32_t served = none;  ///< the queue that was served last
     std::uint64_t yields = 0, items = 0, moved = 0, sent = 0, given = 0;  ///< of this lane
-    std::uint64_t dispatches = 0, full = 0;                               ///< of the warp
+    std::uint64_t dispatches = 0, full = 0, idle_turns = 0;               ///< of the warp
     channel_tallies<Ctx> tallies;
 
     /// Whether the last dispatch found no space for any of its elements.
@@ -104,6 +104,7 @@ struct channel_warp {
         ctx.fetch_add(&totals.moved, sums[2], order::relaxed, scope::device);
         ctx.fetch_add(&totals.sent, sums[3], order::relaxed, scope::device);
         ctx.fetch_add(&totals.given, sums[4], order::relaxed, scope::device);
+        ctx.fetch_add(&totals.idle_turns, idle_turns, order::relaxed, scope::device);
     }
 };
 

@@ -26,6 +26,10 @@ WIDTH = typer.Option(
     help="Elements of a level of a channel on a device, rounded up to a power of two, as the report tells; "
     "0: as many as the memory holds.",
 )
+SCHEDULER = typer.Option(
+    "each",
+    help="Who decides what warps run: each for itself, one warp of each device for all, or a thread of the host.",
+)
 MEMORY = typer.Option(MEMORY_BYTES, help="Bytes of all channels on a device, and of what warps keep.")
 
 recursion = typer.Typer(no_args_is_help=True, help="Programs that spawn their own work, in bounded memory.")
@@ -106,9 +110,12 @@ def fibonacci(
     grain: int = typer.Option(1, help=GRAIN + "calls for numbers up to this one."),
     width: int = WIDTH,
     memory_bytes: int = MEMORY,
+    scheduler: str = SCHEDULER,
 ) -> Account:
     """What the command does."""
-    result = laneway.fibonacci(n, grain=grain, width=width, memory_bytes=memory_bytes, **job.options)
+    result = laneway.fibonacci(
+        n, grain=grain, width=width, memory_bytes=memory_bytes, scheduler=scheduler, **job.options
+    )
     rate = f"{result.calls / result.report.run_seconds / 1e6:.3g} M calls/s"
     rows = [("calls", f"{result.calls:,}"), ("rate", rate)]
     return _account(
@@ -127,9 +134,10 @@ def queens(
     grain: int = typer.Option(0, help=GRAIN + "so many last rows; 9 to 14, its block does; 0: as suits devices."),
     width: int = WIDTH,
     memory_bytes: int = MEMORY,
+    scheduler: str = SCHEDULER,
 ) -> Account:
     """What the command does."""
-    result = laneway.queens(n, grain=grain, width=width, memory_bytes=memory_bytes, **job.options)
+    result = laneway.queens(n, grain=grain, width=width, memory_bytes=memory_bytes, scheduler=scheduler, **job.options)
     return _account(
         f"{n} queens",
         f"{result.solutions:,} solutions",
@@ -147,9 +155,12 @@ def quadrature(
     tolerance: float = typer.Option(1e-6, help="Its error, about."),
     width: int = WIDTH,
     memory_bytes: int = MEMORY,
+    scheduler: str = SCHEDULER,
 ) -> Account:
     """What the command does."""
-    result = laneway.quadrature(start, end, tolerance=tolerance, width=width, memory_bytes=memory_bytes, **job.options)
+    result = laneway.quadrature(
+        start, end, tolerance=tolerance, width=width, memory_bytes=memory_bytes, scheduler=scheduler, **job.options
+    )
     return _account(
         f"two peaks from {start:g} to {end:g}",
         f"{result.area!r}",
@@ -167,10 +178,13 @@ def sort(
     grain: int = typer.Option(0, help=GRAIN + "keys that it sorts; above 64, its block does; 0: as suits devices."),
     width: int = WIDTH,
     memory_bytes: int = MEMORY,
+    scheduler: str = SCHEDULER,
 ) -> Account:
     """What the command does."""
     given = _random_words(keys, keys_seed)
-    result = laneway.merge_sort(given, grain=grain, width=width, memory_bytes=memory_bytes, **job.options)
+    result = laneway.merge_sort(
+        given, grain=grain, width=width, memory_bytes=memory_bytes, scheduler=scheduler, **job.options
+    )
     rate = f"{keys / result.report.run_seconds / 1e6:.3g} M keys/s" if keys else "no keys"
     verify = partial(references.verify_array, "NumPy's sort", "keys", result.keys, lambda: np.sort(given))
     fields = {"keys": keys, "keys_seed": keys_seed, "grain": grain}
@@ -186,12 +200,15 @@ def strassen(
     ),
     width: int = WIDTH,
     memory_bytes: int = MEMORY,
+    scheduler: str = SCHEDULER,
 ) -> Account:
     """What the command does."""
     require_whole("rows", rows, 1, bits=16)
     words = _random_words(2 * rows * rows, elements_seed)
     a, b = words.reshape(2, rows, rows)
-    result = laneway.strassen(a, b, grain=grain, width=width, memory_bytes=memory_bytes, **job.options)
+    result = laneway.strassen(
+        a, b, grain=grain, width=width, memory_bytes=memory_bytes, scheduler=scheduler, **job.options
+    )
     verify = partial(references.verify_array, "NumPy's product", "elements", result.product, lambda: a @ b)
     fields = {"rows": rows, "elements_seed": elements_seed, "grain": grain}
     return _account(f"{rows} by {rows} elements", f"{rows} rows", result, [], fields, verify)
@@ -202,9 +219,10 @@ def uts(
     tree: str = typer.Argument("T1", help=", ".join(TREES)),
     width: int = WIDTH,
     memory_bytes: int = MEMORY,
+    scheduler: str = SCHEDULER,
 ) -> Account:
     """What the command does."""
-    result = laneway.uts(tree, width=width, memory_bytes=memory_bytes, **job.options)
+    result = laneway.uts(tree, width=width, memory_bytes=memory_bytes, scheduler=scheduler, **job.options)
     rate = f"{result.nodes / result.report.run_seconds / 1e6:.3g} M nodes/s"
     return _account(
         f"tree {tree}",
@@ -236,6 +254,7 @@ def _account(
         *rows,
         ("dispatches", f"{did.dispatches:,}, {100 * did.full_share:.3g} % full, {did.elements_each:.3g} elements each"),
         ("channels", f"{did.width:,} elements a level; {did.yields:,} put back, {did.moved:,} moved"),
+        ("idle turns", f"{100 * did.idle_share:.3g} % of {did.idle_turns + did.dispatches:,}"),
     ]
     arrays = {name: getattr(result, name) for name in ("keys", "product") if hasattr(result, name)}
     channels = {
@@ -250,6 +269,7 @@ def _account(
         "stalls": did.stalls,
         "kept": did.kept,
         "given": did.given,
+        "idle_turns": did.idle_turns,
         "channels": [asdict(one) for one in did.channels],
     }
     return Account(

@@ -35,6 +35,11 @@ def forkjoin(
     width: list[int] = typer.Option(
         list(WIDTHS), help="Elements of a level of a channel; may be given several times.", show_default="64 to 32,768"
     ),
+    scheduler: list[str] = typer.Option(
+        ["each"],
+        help="Who decides what warps run: each, one warp of each device, or a thread of the host; "
+        "may be given several times.",
+    ),
     runs: int = typer.Option(3, help="Measured runs of each."),
     devices: str = typer.Option(
         "", help="cuda:0, cpu:1 or others; a tree is shared out.", show_default="every GPU, else every core"
@@ -56,6 +61,7 @@ def forkjoin(
             sizes=sizes,
             workers=workers,
             widths=width,
+            schedulers=scheduler,
             runs=runs,
             devices=devices,
             seed=seed,
@@ -72,8 +78,8 @@ def forkjoin(
 def _as_table(found: list[ForkJoinRun]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("program")
-    own = ("dispatches", "full", "elements", "put back", "stalls", "kept", "peak")
-    for column in ("workers", "width", "median", *own):
+    own = ("dispatches", "full", "elements", "put back", "stalls", "kept", "peak", "idle")
+    for column in ("workers", "width", "decides", "median", *own):
         table.add_column(column, justify="right")
     for run in found:
         did = run.channels
@@ -81,14 +87,16 @@ def _as_table(found: list[ForkJoinRun]) -> Table:
             f"{run.program} {run.size:,}",
             str(run.workers or "all"),
             f"{run.width:,}",
+            run.scheduler,
             seconds(run.median_seconds),
             short_number(did.dispatches),
             f"{100 * did.full_share:.0f} %",
             f"{did.elements_each:.3g}",
             short_number(did.yields),
             short_number(did.stalls),
-            short_number(did.kept) if run.memory_bytes else "none",
+            short_number(did.kept) if run.memory_bytes and run.scheduler == "each" else "none",
             short_number(did.peak),
+            f"{100 * did.idle_share:.0f} %",
         )
     return table
 
@@ -124,6 +132,7 @@ def _as_row(run: ForkJoinRun) -> dict[str, object]:
         "sweep": run.sweep,
         "workers": run.workers,
         "width": run.width,
+        "scheduler": run.scheduler,
         "memory_bytes": run.memory_bytes,
         "seconds": list(run.seconds),
         "elements": run.channels.consumed,
@@ -136,6 +145,8 @@ def _as_row(run: ForkJoinRun) -> dict[str, object]:
         "stalls": run.channels.stalls,
         "kept": run.channels.kept,
         "given": run.channels.given,
+        "idle_turns": run.channels.idle_turns,
+        "idle_share": run.channels.idle_share,
         "moved": run.channels.moved,
         "peak": run.channels.peak,
         "channels": [asdict(one) for one in run.channels.channels],

@@ -15,6 +15,7 @@ from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import DeviceFault, UsageError
 from laneway.programs.recursion import (
     MEMORY_BYTES,
+    SCHEDULERS,
     ChannelWork,
     RecursionResult,
     count_nodes,
@@ -45,8 +46,8 @@ WORKERS = {"cuda": (1, 4, 16, 64, 0), "cpu": (1, 2, 4)}
 """Blocks of each device, 0 for as many as it holds."""
 
 Outcome = tuple[RecursionResult, Callable[[], Verification]]
-Attempt = Callable[[Workspace, int, int], Outcome]
-"""On devices that are there, with channels of a width, and bytes of these and of what warps keep."""
+Attempt = Callable[[Workspace, int, int, str], Outcome]
+"""On devices that are there, with channels of a width, bytes of these and of what warps keep, and who decides."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ class ForkJoinRun:
     """What channels and what warps keep may take on a device; 0: warps keep nothing, all goes through channels."""
     sweep: str
     """"workers" or "width": what this run belongs to."""
+    scheduler: str
+    """Who decided what warps ran: "each", "warp" or "host"."""
     seconds: tuple[float, ...]
     """Of each run, from launch to end."""
     channels: ChannelWork
@@ -82,6 +85,7 @@ def study_forkjoin(
     sizes: str = "",
     workers: Iterable[int] = (),
     widths: Iterable[int] = WIDTHS,
+    schedulers: Iterable[str] = SCHEDULERS[:1],
     runs: int = 3,
     devices: str = "",
     seed: int = 1,
@@ -96,17 +100,21 @@ def study_forkjoin(
     that everything goes through channels.
 
     `sizes`: "thesis" or "small"; by default those of the thesis on GPUs. `workers`: blocks of each device, 0 for as
-    many as a GPU holds; by default 1 to all on GPUs, and 1, 2 and 4 threads of CPU devices. Of each, one run warms up
-    and `runs` are measured. `devices`, `seed`, `timeout`, of each run, and `buffer_bytes` are those of `sssp`.
+    many as a GPU holds; by default 1 to all on GPUs, and 1, 2 and 4 threads of CPU devices. `schedulers`: each point is
+    measured with each of them; where not every warp decides for itself, none keeps what it produces. Of each, one run
+    warms up and `runs` are measured. `devices`, `seed`, `timeout`, of each run, and `buffer_bytes` are those of `sssp`.
     `progress` is told what runs next. Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a failed
     run or a wrong result.
     """
-    programs, widths = list(programs), list(widths)
+    programs, widths, schedulers = list(programs), list(widths), list(schedulers)
     for program in programs:
         if program not in SIZES:
             raise UsageError(f"program must be one of {', '.join(SIZES)}, not {program}")
     if sizes not in ("", "thesis", "small"):
         raise UsageError(f"sizes must be thesis or small, not {sizes}")
+    for scheduler in schedulers:
+        if scheduler not in SCHEDULERS:
+            raise UsageError(f"scheduler must be one of {', '.join(SCHEDULERS)}, not {scheduler!r}")
     require_whole("runs", runs, 1, bits=31)
     job_options(devices, seed, timeout, False, buffer_bytes)  # refuses what each run would
     on_gpus = _core.parse_devices(devices)[0].startswith("cuda")
@@ -116,17 +124,19 @@ def study_forkjoin(
     for width in widths:
         require_whole("widths", width, 24, bits=31)
     small = sizes == "small" or (sizes == "" and not on_gpus)
-    points = [("workers", number, 0) for number in workers] + [("width", workers[-1], width) for width in widths]
+    points = [("workers", number, 0, scheduler) for scheduler in schedulers for number in workers]
+    points += [("width", workers[-1], width, scheduler) for scheduler in schedulers for width in widths]
     found = []
     for program in programs:
         size = SIZES[program][1 if small else 0]
         attempt = _attempt(program, size)
-        for sweep, number, width in points:
-            progress(f"{program}: {number or 'all'} workers" + (f", width {width}" if width else ""))
+        for sweep, number, width, scheduler in points:
+            told = f", width {width}" if width else ""
+            progress(f"{program}: {number or 'all'} workers{told}, scheduler {scheduler}")
             memory_bytes = MEMORY_BYTES if sweep == "workers" else 0
             with Workspace(devices, seed, timeout, False, buffer_bytes, blocks=number) as workspace:
-                seconds, did = _measure(program, partial(attempt, workspace, width, memory_bytes), runs)
-            found.append(ForkJoinRun(program, size, number, did.width, memory_bytes, sweep, seconds, did))
+                seconds, did = _measure(program, partial(attempt, workspace, width, memory_bytes, scheduler), runs)
+            found.append(ForkJoinRun(program, size, number, did.width, memory_bytes, sweep, scheduler, seconds, did))
     return found
 
 
@@ -147,23 +157,23 @@ def _attempt(program: str, size: int) -> Attempt:
     a, b = words.reshape(2, size, size) if program == "strassen" else (words, words)
     expected = np.sort(words) if program == "sort" else a @ b if program == "strassen" else words
 
-    def once(workspace: Workspace, width: int, memory_bytes: int) -> Outcome:
+    def once(workspace: Workspace, width: int, memory_bytes: int, scheduler: str) -> Outcome:
         if program == "fibonacci":
-            number = find_fibonacci(workspace, size, 1, width, memory_bytes)
+            number = find_fibonacci(workspace, size, 1, width, memory_bytes, scheduler)
             return number, lambda: references.verify_fibonacci(number)
         if program == "queens":
-            ways = place_queens(workspace, size, 4, width, memory_bytes)
+            ways = place_queens(workspace, size, 4, width, memory_bytes, scheduler)
             return ways, lambda: references.verify_queens(ways)
         if program == "quadrature":
-            area = integrate_peaks(workspace, 0.0, 1.0, 10.0**-size, width, memory_bytes)
+            area = integrate_peaks(workspace, 0.0, 1.0, 10.0**-size, width, memory_bytes, scheduler)
             return area, lambda: references.verify_quadrature(area)
         if program == "uts":
-            tree = count_nodes(workspace, TREES[size], width, memory_bytes)
+            tree = count_nodes(workspace, TREES[size], width, memory_bytes, scheduler)
             return tree, lambda: references.verify_tree(tree)
         if program == "sort":
-            keys = sort_keys(workspace, words, 64, width, memory_bytes)
+            keys = sort_keys(workspace, words, 64, width, memory_bytes, scheduler)
             return keys, lambda: references.verify_array("NumPy's sort", "keys", keys.keys, lambda: expected)
-        made = multiply_matrices(workspace, a, b, 16, width, memory_bytes)
+        made = multiply_matrices(workspace, a, b, 16, width, memory_bytes, scheduler)
         return made, lambda: references.verify_array("NumPy's product", "elements", made.product, lambda: expected)
 
     return once

@@ -17,6 +17,8 @@ from laneway.workspace import Workspace
 
 MEMORY_BYTES = 64 * 2**20
 """What the channels of a program take on a device, at most, unless a call says otherwise."""
+SCHEDULERS = ("each", "warp", "host")
+"""Who may decide what warps run; their numbers are those of `channel_scheduler`."""
 TREES = ("T1", "T5", "T2", "T3", "T4", "T1L", "T3L", "T1XL", "T1XXL")
 """Names of the trees of the UTS benchmark, from 4 million to 4 thousand million nodes."""
 
@@ -83,6 +85,8 @@ class ChannelWork:
     """Elements that never left the warp that had produced them."""
     given: int
     """Elements that warps had kept and gave to others."""
+    idle_turns: int
+    """Turns of warps in which they found nothing to run, or had no order."""
     channels: tuple[OneChannelWork, ...] = ()
     """By number."""
 
@@ -90,6 +94,12 @@ class ChannelWork:
     def full_share(self) -> float:
         """Share of the dispatches that were full; 0 where there were none."""
         return self.full_dispatches / self.dispatches if self.dispatches else 0.0
+
+    @property
+    def idle_share(self) -> float:
+        """Share of the turns of warps that found nothing to run; 0 where there were none."""
+        turns = self.idle_turns + self.dispatches
+        return self.idle_turns / turns if turns else 0.0
 
     @property
     def elements_each(self) -> float:
@@ -166,6 +176,7 @@ def fibonacci(
     grain: int = 1,
     width: int = 0,
     memory_bytes: int = MEMORY_BYTES,
+    scheduler: str = "each",
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
@@ -176,12 +187,14 @@ def fibonacci(
 
     A lane makes the calls for numbers up to `grain` by itself. Channels have `width` elements a level, rounded up to a
     power of two, or as many as `memory_bytes` hold on a device where it is 0. What channels leave of `memory_bytes` is
-    for elements that warps keep and give to nobody; with 0 and a `width`, all go through channels. `devices`, `seed`,
-    `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for wrong arguments, and where the
-    channels' memory is too small, TimeoutError and DeviceFault for a failed run.
+    for elements that warps keep and give to nobody; with 0 and a `width`, all go through channels. `scheduler` says who
+    decides what warps run: "each" for itself, one "warp" of each device for all others, or a thread of the "host" for
+    all devices; with these two warps keep nothing, and no work moves between devices. `devices`, `seed`, `timeout`,
+    `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for wrong arguments, and where the channels'
+    memory is too small, TimeoutError and DeviceFault for a failed run.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
-        return find_fibonacci(workspace, n, grain, width, memory_bytes)
+        return find_fibonacci(workspace, n, grain, width, memory_bytes, scheduler)
 
 
 def queens(
@@ -190,6 +203,7 @@ def queens(
     grain: int = 0,
     width: int = 0,
     memory_bytes: int = MEMORY_BYTES,
+    scheduler: str = "each",
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
@@ -202,7 +216,7 @@ def queens(
     together. 0: as suits the board and the devices. All else is as with `fibonacci`.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
-        return place_queens(workspace, n, grain, width, memory_bytes)
+        return place_queens(workspace, n, grain, width, memory_bytes, scheduler)
 
 
 def quadrature(
@@ -212,6 +226,7 @@ def quadrature(
     tolerance: float = 1e-6,
     width: int = 0,
     memory_bytes: int = MEMORY_BYTES,
+    scheduler: str = "each",
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
@@ -225,7 +240,7 @@ def quadrature(
     else is as with `fibonacci`.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
-        return integrate_peaks(workspace, start, end, tolerance, width, memory_bytes)
+        return integrate_peaks(workspace, start, end, tolerance, width, memory_bytes, scheduler)
 
 
 def merge_sort(
@@ -234,6 +249,7 @@ def merge_sort(
     grain: int = 0,
     width: int = 0,
     memory_bytes: int = MEMORY_BYTES,
+    scheduler: str = "each",
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
@@ -249,7 +265,7 @@ def merge_sort(
     suits the keys and the devices. All else is as with `fibonacci`.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
-        return sort_keys(workspace, keys, grain, width, memory_bytes)
+        return sort_keys(workspace, keys, grain, width, memory_bytes, scheduler)
 
 
 def strassen(
@@ -259,6 +275,7 @@ def strassen(
     grain: int = 0,
     width: int = 0,
     memory_bytes: int = MEMORY_BYTES,
+    scheduler: str = "each",
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
@@ -272,7 +289,7 @@ def strassen(
     the devices. All else is as with `fibonacci`.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
-        return multiply_matrices(workspace, a, b, grain, width, memory_bytes)
+        return multiply_matrices(workspace, a, b, grain, width, memory_bytes, scheduler)
 
 
 def uts(
@@ -280,6 +297,7 @@ def uts(
     *,
     width: int = 0,
     memory_bytes: int = MEMORY_BYTES,
+    scheduler: str = "each",
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
@@ -292,27 +310,31 @@ def uts(
     `fibonacci`.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
-        return count_nodes(workspace, tree, width, memory_bytes)
+        return count_nodes(workspace, tree, width, memory_bytes, scheduler)
 
 
-def find_fibonacci(workspace: Workspace, n: int, grain: int, width: int, memory_bytes: int) -> FibonacciResult:
+def find_fibonacci(
+    workspace: Workspace, n: int, grain: int, width: int, memory_bytes: int, scheduler: str
+) -> FibonacciResult:
     """`fibonacci` on devices that are there."""
     _require_sizes(n=n, grain=grain, width=width)
     require_whole("memory_bytes", memory_bytes)
-    raw = _core.fibonacci(workspace.core, n, width, memory_bytes, grain)
+    raw = _core.fibonacci(workspace.core, n, width, memory_bytes, grain, _number_of(scheduler))
     return FibonacciResult(*_reports(raw.report), n, raw.value, raw.calls)
 
 
-def place_queens(workspace: Workspace, n: int, grain: int, width: int, memory_bytes: int) -> QueensResult:
+def place_queens(
+    workspace: Workspace, n: int, grain: int, width: int, memory_bytes: int, scheduler: str
+) -> QueensResult:
     """`queens` on devices that are there."""
     _require_sizes(n=n, grain=grain, width=width)
     require_whole("memory_bytes", memory_bytes)
-    raw = _core.queens(workspace.core, n, width, memory_bytes, grain)
+    raw = _core.queens(workspace.core, n, width, memory_bytes, grain, _number_of(scheduler))
     return QueensResult(*_reports(raw.report), n, raw.solutions)
 
 
 def integrate_peaks(
-    workspace: Workspace, start: float, end: float, tolerance: float, width: int, memory_bytes: int
+    workspace: Workspace, start: float, end: float, tolerance: float, width: int, memory_bytes: int, scheduler: str
 ) -> QuadratureResult:
     """`quadrature` on devices that are there."""
     for name, number in (("start", start), ("end", end), ("tolerance", tolerance)):
@@ -321,20 +343,23 @@ def integrate_peaks(
         raise UsageError(f"start and end must be finite, not {start!r} and {end!r}")
     _require_sizes(width=width)
     require_whole("memory_bytes", memory_bytes)
-    raw = _core.quadrature(workspace.core, float(start), float(end), float(tolerance), width, memory_bytes)
+    decides = _number_of(scheduler)
+    raw = _core.quadrature(workspace.core, float(start), float(end), float(tolerance), width, memory_bytes, decides)
     return QuadratureResult(*_reports(raw.report), float(start), float(end), float(tolerance), raw.area, raw.intervals)
 
 
-def sort_keys(workspace: Workspace, keys: ArrayLike, grain: int, width: int, memory_bytes: int) -> SortResult:
+def sort_keys(
+    workspace: Workspace, keys: ArrayLike, grain: int, width: int, memory_bytes: int, scheduler: str
+) -> SortResult:
     """`merge_sort` on devices that are there."""
     _require_sizes(grain=grain, width=width)
     require_whole("memory_bytes", memory_bytes)
-    raw = _core.merge_sort(workspace.core, _words("keys", keys, 1), width, memory_bytes, grain)
+    raw = _core.merge_sort(workspace.core, _words("keys", keys, 1), width, memory_bytes, grain, _number_of(scheduler))
     return SortResult(*_reports(raw.report), read_only(raw.take_keys()))
 
 
 def multiply_matrices(
-    workspace: Workspace, a: ArrayLike, b: ArrayLike, grain: int, width: int, memory_bytes: int
+    workspace: Workspace, a: ArrayLike, b: ArrayLike, grain: int, width: int, memory_bytes: int, scheduler: str
 ) -> ProductResult:
     """`strassen` on devices that are there."""
     _require_sizes(grain=grain, width=width)
@@ -343,18 +368,25 @@ def multiply_matrices(
     if left.shape != right.shape or left.shape[0] != left.shape[1]:
         raise UsageError(f"a and b must be square and of one size, not {left.shape} and {right.shape}")
     rows = left.shape[0]
-    raw = _core.strassen(workspace.core, left.ravel(), right.ravel(), rows, width, memory_bytes, grain)
+    decides = _number_of(scheduler)
+    raw = _core.strassen(workspace.core, left.ravel(), right.ravel(), rows, width, memory_bytes, grain, decides)
     return ProductResult(*_reports(raw.report), read_only(raw.take_product().reshape(rows, rows)))
 
 
-def count_nodes(workspace: Workspace, tree: str, width: int, memory_bytes: int) -> TreeResult:
+def count_nodes(workspace: Workspace, tree: str, width: int, memory_bytes: int, scheduler: str) -> TreeResult:
     """`uts` on devices that are there."""
     _require_sizes(width=width)
     require_whole("memory_bytes", memory_bytes)
     if tree not in TREES:
         raise UsageError(f"tree must be one of {', '.join(TREES)}, not {tree!r}")
-    raw = _core.search_tree(workspace.core, tree, width, memory_bytes)
+    raw = _core.search_tree(workspace.core, tree, width, memory_bytes, _number_of(scheduler))
     return TreeResult(*_reports(raw.report), tree, raw.count.nodes, raw.count.leaves, raw.count.depth)
+
+
+def _number_of(scheduler: str) -> int:
+    if scheduler not in SCHEDULERS:
+        raise UsageError(f"scheduler must be one of {', '.join(SCHEDULERS)}, not {scheduler!r}")
+    return SCHEDULERS.index(scheduler)
 
 
 def _require_sizes(**sizes: int) -> None:

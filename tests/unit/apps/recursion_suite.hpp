@@ -209,6 +209,48 @@ TEST_P(recursion_test, ATreeWithoutEndIsStoppedAtTheDeadlineWithWhatIsOpenByDept
     }
 }
 
+TEST_P(recursion_test, AWarpOrAThreadOfTheHostDecidesForAll) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        for (const channel_scheduler who : {channel_scheduler::one_warp, channel_scheduler::host_thread}) {
+            recursion_options how = narrow(o, 2);
+            how.scheduler = who;
+            const std::uint32_t n = checked() ? 8 : 13;
+            const auto number = apps::fibonacci(n, how);
+            EXPECT_EQ(number.value, apps::fibonacci_by_calls(n));
+            EXPECT_EQ(number.report.channels.kept, 0u) << "elements are given away by order";
+            EXPECT_GT(number.report.channels.idle_turns, 0u);
+            EXPECT_GT(number.report.channels.idle_share(), 0.0);
+            recursion_options of_queens = narrow(o, 24);  // what a block forks at once
+            of_queens.scheduler = who;
+            of_queens.grain = o.seed % 2 == 0 ? 2 : apps::queens_of_lane + 1;  // a lane's, a block's
+            EXPECT_EQ(apps::queens(checked() ? 5 : 6, of_queens).solutions, checked() ? 10u : 4u);
+        }
+    });
+}
+
+/// The least deep first, and what has been produced last in the warp.
+struct breadth_first {
+    static constexpr bool follows = true;
+    LANEWAY_FN std::uint32_t operator()(const channel_load& load) const { return load.levels - load.level; }
+};
+
+TEST_P(recursion_test, APolicyOfTheUserDecidesTheOrderOfCalls) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        fork_join program(rt, {10, 4, o.seed % 2 == 0 ? 0u : 8192u}, eager_fibonacci{1000},
+                          apps::add_both<std::uint64_t>{});
+        const auto ninth = apps::fibonacci_by_calls(9), fifth = apps::fibonacci_by_calls(5);
+        const std::vector<std::uint64_t> expected{ninth, fifth};
+        EXPECT_EQ(program.run_with<eager_fibonacci>(breadth_first{}, {9, 5}), expected);
+        EXPECT_EQ(program.run_with<eager_fibonacci>(warp_scheduler<breadth_first>{}, {9, 5}), expected);
+        auto calls = program.component_with<eager_fibonacci>(host_scheduler<breadth_first>{}, {9, 5});
+        for (int runs = 0; runs < 2; ++runs) {
+            (void)rt.run(calls);
+            EXPECT_EQ(calls.results(), expected);
+        }
+    });
+}
+
 TEST_P(recursion_test, QueensAtTheLeastWidth) {
     const std::uint64_t solutions[] = {1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724};
     every_round(GetParam(), [&](const options& o) {

@@ -78,6 +78,22 @@ TEST_P(sort_and_product_test, ProductsOfLargeBlocksAreMadeInTiles) {
     });
 }
 
+TEST_P(sort_and_product_test, OneWarpDecidesForAll) {
+    repeat_rounds(GetParam(), few_rounds(GetParam(), 4), [&](const options& o) {
+        apps::recursion_options how = narrow(o, 32);
+        how.scheduler = channel_scheduler::one_warp;
+        how.grain = o.seed % 2 == 0 ? 16 : 65;  // a lane's, a block's
+        auto keys = random_words(is_checked(GetParam()) ? 200 : 2000, o.seed);
+        const auto sorted = apps::merge_sort(keys, how).keys;
+        std::sort(keys.begin(), keys.end());
+        EXPECT_EQ(sorted, keys);
+        how.grain = is_checked(GetParam()) ? 2 : 4;
+        const std::uint32_t n = 4 * how.grain;
+        const auto a = random_words(std::uint64_t{n} * n, 1), b = random_words(std::uint64_t{n} * n, 2);
+        EXPECT_EQ(apps::strassen(a, b, n, how).product, apps::product_by_definition(a, b, n));
+    });
+}
+
 TEST_P(sort_and_product_test, LargeInputsAndWhatIsRefused) {
     if (is_checked(GetParam())) return;
     apps::recursion_options options;

@@ -66,7 +66,22 @@ TEST_P(unbalanced_trees_test, ADeepTreeFindsRoomWhereItsDepthIsTold) {
     EXPECT_EQ(made.report.width, 64u) << "narrower levels would be full most of the time";
 }
 
-LANEWAY_ON_DEVICES(unbalanced_trees_test, program_lists());
+TEST_P(unbalanced_trees_test, OneWarpDecidesForAll) {
+    repeat_rounds(GetParam(), few_rounds(GetParam(), 4), [&](const options& o) {
+        const uts_tree& tree = small_trees[o.seed % std::size(small_trees)];
+        const apps::uts_count expected = apps::uts_by_stack(tree);
+        apps::recursion_options how;
+        how.job = o;
+        how.job.chunk_bytes = std::max<std::size_t>(o.chunk_bytes, 48);
+        how.width = 4;
+        how.scheduler = channel_scheduler::one_warp;
+        const auto made = apps::uts(tree, how, static_cast<std::uint32_t>(expected.depth) + 1);
+        EXPECT_EQ(made.count, expected);
+        EXPECT_EQ(made.report.channels.moved, 0u) << "PEs without orders ask for nothing";
+    });
+}
+
+LANEWAY_ON_DEVICES(unbalanced_trees_test, with_checked_pair(program_lists()));
 
 class published_trees_test : public testing::TestWithParam<std::string> {};
 

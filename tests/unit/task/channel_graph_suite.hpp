@@ -355,7 +355,7 @@ TEST_P(channel_graph_test, LanesOfABodyProduce) {
         const auto kernel = graph.kernel(count_all{counted.ref()});
         graph.connect(to, kernel);
         graph.init(to, {1000});
-        graph.run_body(produce_ranks{to}, kernel);
+        rt.run(produce_ranks{to}, graph.component(kernel));
         EXPECT_EQ(total(counted, rt.n_pes()), 999 + graph.statistics().produced);
         EXPECT_GT(graph.statistics().produced, 1u);
     });

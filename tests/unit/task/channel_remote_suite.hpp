@@ -283,7 +283,7 @@ TEST_P(channel_remote_test, LanesOfABodySendToAllPes) {
         const auto to = graph.channel<std::uint64_t>(64);
         const auto adder = graph.kernel(add_up{sum.ref()});
         graph.connect(to, adder);
-        graph.run_body(send_ranks{to, sent.ref()}, adder);
+        rt.run(send_ranks{to, sent.ref()}, graph.component(adder));
         EXPECT_EQ(total(sum, rt.n_pes()), total(sent, rt.n_pes()));
         EXPECT_GT(total(sum, rt.n_pes()), 0u);
     });

@@ -1,6 +1,7 @@
 // The contract of components, for those by which lanes have something run elsewhere.
 #pragma once
 
+#include "laneway/channel_graph.hpp"
 #include "service_job.hpp"
 #include "unit/run/component_lanes_suite.hpp"
 
@@ -74,7 +75,53 @@ private:
     service<mark_and_square> served_;
 };
 
-using request_cases = testing::Types<remote_run_case, service_run_case>;
+/// Each lane leaves an element for a kernel, if there is room.
+struct channel_case {
+    static constexpr bool belongs = true;
+    struct count_one {
+        using element = std::uint64_t;
+        symmetric_ref<std::uint64_t> counts;
+        template <class Ctx>
+        LANEWAY_FN void operator()(Ctx& ctx, const std::uint64_t& n, channel_node&) const {
+            atomic_add(ctx, counts[0], n);
+        }
+    };
+    struct body_type {
+        channel<std::uint64_t> to;
+        symmetric_ref<std::uint64_t> counts;
+        template <class Ctx, class Channels>
+        LANEWAY_FN void operator()(Ctx& ctx, Channels& channels) const {
+            const auto made = channels.talloc(ctx, to);
+            if (!made) return;
+            made[0] = 3;
+            channels.enq(ctx, made);
+            atomic_add(ctx, counts[1], 3);
+        }
+    };
+    explicit channel_case(runtime& rt)
+        : rt_(rt), counts_(rt.allocate<std::uint64_t>(2)), graph_(std::make_unique<channel_graph>(rt)),
+          to_(graph_->channel<std::uint64_t>(1 << 12)), kernel_(graph_->kernel(count_one{counts_.ref()})),
+          part_((graph_->connect(to_, kernel_), graph_->component(kernel_))) {}
+    [[nodiscard]] auto& part() { return part_; }
+    void prepare() {}
+    [[nodiscard]] body_type body() const { return {to_, counts_.ref()}; }
+    void check(const run_report&, std::uint64_t runs) const {
+        const std::uint64_t left = sum_of(rt_, counts_, 1);
+        EXPECT_GT(left, 0u);
+        EXPECT_EQ(sum_of(rt_, counts_), left);
+        EXPECT_EQ(graph_->statistics().produced, left / 3 / runs);
+    }
+
+private:
+    runtime& rt_;
+    symmetric_array<std::uint64_t> counts_;
+    std::unique_ptr<channel_graph> graph_;
+    channel<std::uint64_t> to_;
+    kernel_node<count_one> kernel_;
+    decltype(graph_->component(kernel_)) part_;
+};
+
+using request_cases = testing::Types<remote_run_case, service_run_case, channel_case>;
 INSTANTIATE_TYPED_TEST_SUITE_P(requests, component_test, request_cases);
 INSTANTIATE_TYPED_TEST_SUITE_P(requests, component_lanes_test, request_cases);
 

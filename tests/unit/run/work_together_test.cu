@@ -1,0 +1,1 @@
+#include "work_together_suite.hpp"  // on GPUs
