@@ -14,6 +14,7 @@
 
 #include "bench_support.hpp"
 #include "laneway/flow/filter.hpp"
+#include "peak_memory.hpp"
 
 namespace {
 
@@ -119,8 +120,12 @@ void measure(const bench::arguments& args, const std::string& list, bench::json_
     for (const auto& times : args.list("slow")) slow.push_back(static_cast<std::uint32_t>(std::stoul(times)));
     const input in(ctx, count);
     samples seconds;
+    bench::forget_host_peak();
     for (std::uint64_t round = 0; round < args.number("rounds"); ++round) run_round(ctx, in, slow, packet, seconds);
     const double available = bench::spread_of(seconds["available"]).median;
+    std::uint64_t device_peak = 0;
+    for (const auto& device : ctx.devices()) device_peak = std::max(device_peak, ctx.peak_bytes(device));
+    const std::uint64_t host_peak = bench::host_peak_bytes();
     for (const auto& [name, taken] : seconds) {
         const auto spread = bench::spread_of(taken);
         std::printf("%-16s %-10s least %8.4f s   median %8.4f s   most %8.4f s   %5.2f times as long as available\n",
@@ -130,7 +135,9 @@ void measure(const bench::arguments& args, const std::string& list, bench::json_
                     {"packet_bytes", static_cast<double>(packet)},
                     {"least_s", spread.least},
                     {"median_s", spread.median},
-                    {"most_s", spread.most}});
+                    {"most_s", spread.most},
+                    {"device_peak_bytes", static_cast<double>(device_peak)},
+                    {"host_peak_bytes", static_cast<double>(host_peak)}});
     }
 }
 

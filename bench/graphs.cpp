@@ -3,17 +3,14 @@
 // the most that the process has held on the host during these runs, the input included. All lists must give the same
 // answer; ranks that are pushed, the same to twice what their tolerance allows.
 //
-//   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --scale 21 --arcs 180000000
-//   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --graph uniform --scale 24 --arcs 268435456
-//   bench_graphs --devices "cuda:0;cuda:0-1" --scale 21 --arcs 180000000 --partition k21
-//   bench_graphs --devices "cuda:0;cuda:0-3" --file USA-road-d.NY.gr.gz --programs "bfs;cc;sssp"
+//   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --graph kronecker:21:180000000
+//   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --graph uniform:24:268435456 --source busiest
+//   bench_graphs --devices "cuda:0;cuda:0-1" --graph kronecker:21:180000000 --partition k21
+//   bench_graphs --devices "cuda:0;cuda:0-3" --graph USA-road-d.NY.gr.gz --programs "bfs;cc;sssp"
 //
 // With --partition PREFIX, n devices have the parts in PREFIX.part.n, a line for each vertex, as METIS and
 // metis_parts.py write them. Rows tell how the graph was divided: "even", the prefix, or "own" of programs that take no
 // parts.
-#include <sys/resource.h>
-
-#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <fstream>
@@ -26,10 +23,12 @@
 #include "cc/cc.hpp"
 #include "cc/routed_components.hpp"
 #include "cdlp/cdlp.hpp"
-#include "laneway/graph/generate.hpp"
-#include "laneway/graph/read.hpp"
+#include "color/color.hpp"
+#include "graph_input.hpp"
 #include "laneway/runtime.hpp"
 #include "pagerank/pagerank.hpp"
+#include "peak_memory.hpp"
+#include "sssp/near_far.hpp"
 #include "sssp/shortest_paths.hpp"
 #include "triangles/triangles.hpp"
 #include "workspace/workspace.hpp"
@@ -98,6 +97,14 @@ const std::map<std::string, program> programs{
                 auto source) { return paths(graph, job, parts, source, false); }},
     {"bfs", [](auto& graph, const auto& job, const auto& parts,
                auto source) { return paths(graph, job, parts, source, true); }},
+    {"sssp-near-far",
+     [](auto& graph, const auto& job, const auto& parts, auto source) {
+         apps::near_far_options o;
+         o.job = job;
+         o.parts = parts;
+         const auto r = apps::near_far(graph, std::span(&source, 1), o);
+         return outcome_of(r.distance, r.report);
+     }},
     {"bfs-levels",
      [](auto& graph, const auto& job, const auto& parts, auto source) {
          const auto r = apps::bfs_by_levels(graph, std::span(&source, 1), {job, parts, true});
@@ -132,6 +139,14 @@ const std::map<std::string, program> programs{
          const auto r = apps::local_clustering(graph);
          return outcome_of(r.coefficient, r.report);
      }},
+    {"color",
+     [](auto& graph, const auto& job, const auto& parts, auto) {
+         apps::color_options o;
+         o.job = job;
+         o.parts = parts;
+         const auto r = apps::color(graph, o);
+         return outcome_of(r.color, r.report);
+     }},
     {"cdlp", [](auto& graph, const auto& job, const auto& parts, auto) {
          const auto r = apps::label_propagation(graph, {job, 10, parts});
          return outcome_of(r.label, r.report);
@@ -139,26 +154,6 @@ const std::map<std::string, program> programs{
 
 /// These divide their work by themselves.
 const std::set<std::string> without_parts{"cc-router", "triangles", "lcc"};
-
-/// The most that a device of the job has held at once; a program may give all of it back when it ends.
-std::uint64_t device_peak_bytes(const run_report& report) {
-    if (report.device_bytes.empty()) throw device_fault("the run does not tell what its devices held");
-    return *std::max_element(report.device_bytes.begin(), report.device_bytes.end());
-}
-/// Starts anew what host_peak_bytes counts, where the system can.
-void forget_host_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
-/// The most that this process has held since then, or since it began.
-std::uint64_t host_peak_bytes() {
-    std::ifstream lines("/proc/self/status");
-    std::string word;
-    while (lines >> word) {
-        std::uint64_t kibibytes = 0;
-        if (word == "VmHWM:" && lines >> kibibytes) return kibibytes * 1024;
-    }
-    rusage usage{};
-    if (getrusage(RUSAGE_SELF, &usage) == 0) return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-    throw device_fault("the system does not tell what the process has held");
-}
 
 /// Of `prefix.part.n`, a line for each vertex; none for one device, and where there is no prefix.
 partition partition_of(const std::string& prefix, int n_pes, std::uint64_t vertices) {
@@ -173,26 +168,22 @@ partition partition_of(const std::string& prefix, int n_pes, std::uint64_t verti
                       std::to_string(vertices) + " vertices");
 }
 
-graph::graph input_of(const bench::arguments& args) {
-    if (!args.text("file").empty()) return graph::read_graph(args.text("file"));
-    const std::uint64_t scale = args.number("scale", 0, 31), arcs = args.number("arcs");
-    if (args.text("graph") == "uniform")
-        return graph::generate_uniform({.vertices = std::uint64_t{1} << scale, .arcs = arcs});
-    if (args.text("graph") != "kronecker") throw usage_error("graph: kronecker or uniform, not " + args.text("graph"));
-    return graph::generate_kronecker({.scale = static_cast<unsigned>(scale), .arcs = arcs, .symmetric = true});
-}
-
-void tell(const graph::graph& graph, const std::string& name, const std::string& devices, const std::string& divided,
-          double speed_up, const bench::spread& time, const run_report& report, bench::json_lines& json) {
+void tell(const bench::arguments& args, const graph::graph& graph, const std::string& name, const std::string& devices,
+          const std::string& divided, double speed_up, const bench::spread& time, const run_report& report,
+          bench::json_lines& json) {
     const double per_second = static_cast<double>(graph.arc_count()) / time.median;
-    const auto device_peak = static_cast<double>(device_peak_bytes(report));
-    const auto host_peak = static_cast<double>(host_peak_bytes());
+    const auto device_peak = static_cast<double>(bench::device_peak_bytes(report));
+    const auto host_peak = static_cast<double>(bench::host_peak_bytes());
     std::printf(
         "%-13s %-10s %10.3f ms   speed-up %5.2f   arcs/s %.3g   posted %.3g   device %.4g MiB   host %.4g MiB\n",
         name.c_str(), devices.c_str(), time.median * 1e3, speed_up, per_second, static_cast<double>(report.posted),
         device_peak / (1 << 20), host_peak / (1 << 20));
     std::fflush(stdout);
-    json.write({{"bench", "graphs"}, {"program", name}, {"devices", devices}, {"partition", divided}},
+    json.write({{"bench", "graphs"},
+                {"graph", args.text("graph")},
+                {"program", name},
+                {"devices", devices},
+                {"partition", divided}},
                {{"vertices", static_cast<double>(graph.vertices())},
                 {"arcs", static_cast<double>(graph.arc_count())},
                 {"median_s", time.median},
@@ -208,6 +199,7 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
              bench::json_lines& json) {
     const auto known = programs.find(name);
     if (known == programs.end()) throw usage_error("there is no program " + name);
+    const std::uint64_t source = bench::source_of(args, graph);
     double first_time = 0;
     outcome before;
     for (const auto& devices : args.list("devices")) {
@@ -221,18 +213,18 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
         const partition parts =
             takes_parts ? partition_of(args.text("partition"), resident.n_pes(), graph.vertices()) : partition{};
         const std::string divided = !takes_parts ? "own" : parts.empty() ? "even" : args.text("partition");
-        forget_host_peak();
+        bench::forget_host_peak();
         std::vector<double> seconds;
         outcome last;
         for (std::uint64_t i = 0; i < args.number("runs", 1, 1u << 20) + 1; ++i) {
-            last = known->second(resident, job, parts, args.number("source"));
+            last = known->second(resident, job, parts, source);
             if (i > 0) seconds.push_back(last.report.run_seconds);  // the first one puts the graph there
         }
         if (first_time > 0 && !last.agrees_with(before)) throw device_fault(name + ": another answer on " + devices);
         before = last;
         const bench::spread time = bench::spread_of(seconds);
         if (first_time == 0) first_time = time.median;
-        tell(graph, name, devices, divided, first_time / time.median, time, last.report, json);
+        tell(args, graph, name, devices, divided, first_time / time.median, time, last.report, json);
     }
 }
 
@@ -243,11 +235,10 @@ int main(int argc, char** argv) {
         const bench::arguments args(
             argc, argv,
             {{"devices", "cpu:1;cpu:2"},
-             {"programs", "sssp;bfs;bfs-levels;bfs-push;cc;cc-router;pagerank;pagerank-push;triangles;lcc;cdlp"},
-             {"file", ""},
-             {"graph", "kronecker"},
-             {"scale", "12"},
-             {"arcs", "65536"},
+             {"programs",
+              "sssp;sssp-near-far;bfs;bfs-levels;bfs-push;cc;cc-router;pagerank;pagerank-push;color;triangles;lcc;"
+              "cdlp"},
+             {"graph", "kronecker:12:65536"},
              {"partition", "even"},
              {"source", "0"},
              {"runs", "3"},
@@ -255,7 +246,7 @@ int main(int argc, char** argv) {
              {"timeout", "60"},
              {"json", ""}});
         bench::json_lines json(args.text("json"));
-        const graph::graph graph = input_of(args);
+        const graph::graph graph = bench::graph_of(args.text("graph"));
         for (const auto& name : args.list("programs")) measure(args, graph, name, json);
     } catch (const std::exception& e) {
         std::fprintf(stderr, "bench_graphs: %s\n", e.what());

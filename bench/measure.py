@@ -1,9 +1,13 @@
 """Measures everything that the documents quote, and writes it down with machine, commit, date and command.
 
-Runs the benchmark programs of a build made with LANEWAY_BENCH=ON, on one GPU and on growing numbers of them, SciPy's
-Dijkstra beside them, and prints a table. Every benchmark checks its own results.
+Runs the benchmark programs of a build made with LANEWAY_BENCH=ON, on one device and on growing numbers of them, beside
+SciPy's Dijkstra and what of bench/peers has been built, and prints a table: the time or rate, its spread, the most
+memory that a device and the host have held, and the ratio to another build. Every benchmark checks its own results.
 
     .venv/bin/python bench/measure.py --tree build/tree --out bench/results/h200-x4.json
+    .venv/bin/python bench/measure.py --sets kronecker-24,uniform-24 --programs "pagerank-push;cc" --out new.json
+    .venv/bin/python bench/measure.py --beside ../before/build/tree --out change.json
+    .venv/bin/python bench/measure.py --small --devices "cpu:1;cpu:2" --out try.json
 """
 
 from __future__ import annotations
@@ -19,16 +23,34 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-NEW_YORK = "data/USA-road-d.NY.gr.gz"
-GRAPHS = {
-    "new-york": [NEW_YORK, "0", "cpu:2"],
-    "kronecker": ["kronecker:21:180000000", "busiest", ""],
-    "grid": ["grid:6000:4000:59500000", "busiest", ""],
-}
+sys.path.insert(0, str(Path(__file__).parent))
+from measured_sets import GRAPHS, NEW_YORK, PROGRAMS, ROOT, SETS, Call, Choice, calls_of
 
 Row = dict[str, object]
+
+
+class Figure(NamedTuple):
+    """What a row is read for: its key, and how it is shown."""
+
+    key: str
+    unit: str
+    scale: float
+    is_rate: bool
+    spread: tuple[str, ...] = ()
+
+
+FIGURES = [
+    Figure("g_updates_per_s", "G/s", 1, True),
+    Figure("g_kmers_per_s_per_pe", "G/s a PE", 1, True),
+    Figure("bus_bytes_per_s", "GB/s", 1e-9, True),
+    Figure("work_per_s", "/s", 1, True),
+    Figure("median_s", "ms", 1e3, False, ("min_s", "max_s", "least_s", "most_s")),
+    Figure("seconds", "ms", 1e3, False, ("least_seconds", "most_seconds")),
+    Figure("median_us", "us", 1, False, ("least_us", "most_us")),
+    Figure("median_ns", "us", 1e-3, False),
+]
 
 
 def gpus() -> list[str]:
@@ -42,20 +64,23 @@ def gpus() -> list[str]:
 
 
 def device_lists(count: int) -> list[str]:
-    """1, 2, 4, 8 GPUs as far as there are so many."""
-    return ["cuda:0" if n == 1 else f"cuda:0-{n - 1}" for n in (1, 2, 4, 8) if n <= count]
+    """1, 2, 4, 8 GPUs as far as there are so many; CPU devices where there is none."""
+    return ["cuda:0" if n == 1 else f"cuda:0-{n - 1}" for n in (1, 2, 4, 8) if n <= count] or ["cpu:1", "cpu:2"]
 
 
-def run(program: Path, arguments: dict[str, str]) -> list[Row]:
-    """One benchmark program; its rows, each with the command that made it."""
+def run(program: Path, call: Call) -> tuple[list[Row], bool]:
+    """One benchmark program; its rows, each with the command that made it, and whether it has come to its end."""
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "rows.json"
-        words = [word for name, value in arguments.items() for word in (f"--{name}", value)]
-        command = f"{program.name} {' '.join(words)}"
-        done = subprocess.run([str(program), *words, "--json", str(lines)], cwd=ROOT)
+        words = [word for name, value in call.arguments.items() for word in (f"--{name}", value)]
+        command = " ".join([call.program, *(f'"{word}"' if ";" in word else word for word in words)])
+        print(f"measure.py: {command}", file=sys.stderr, flush=True)
+        done = subprocess.run([str(program), *words, "--json", str(lines)], cwd=ROOT, stdout=sys.stderr)
+        text = lines.read_text() if lines.is_file() else ""
+        rows: list[Row] = [{**json.loads(line), "command": command} for line in text.splitlines()]
         if done.returncode:
-            sys.exit(f"measure.py: failed: {command}")
-        return [{**json.loads(line), "command": command} for line in lines.read_text().splitlines()]
+            print(f"measure.py: failed: {command}", file=sys.stderr)
+        return rows, done.returncode == 0
 
 
 def scipy_dijkstra(runs: int) -> list[Row]:
@@ -79,44 +104,66 @@ def scipy_dijkstra(runs: int) -> list[Row]:
     return rows
 
 
-def measure(tree: Path, sets: list[str], runs: int) -> list[Row]:
-    lists = device_lists(len(gpus()))
-    rows: list[Row] = []
-    for name in sets:
-        if name == "updates":
-            wanted = {"devices": ";".join(lists) or "cpu:1;cpu:2", "runs": str(runs)}
-            if lists:
-                wanted |= {"table-log2": "29", "updates-log2": "31", "hpcc-updates-log2": "27"}
-            rows += run(tree / "bench" / "bench_gups", wanted)
+def figure_of(row: Row) -> Figure | None:
+    return next((figure for figure in FIGURES if figure.key in row), None)
+
+
+def name_of(row: Row) -> str:
+    """What tells a row from others besides its devices: its words, and the size of arrays where there are several."""
+    words = [str(value) for key, value in row.items() if isinstance(value, str) and key not in ("devices", "command")]
+    return " ".join([*words, *(f"{row[key]} {key}" for key in ("mib", "bytes", "packet_bytes") if key in row)])
+
+
+def compare(rows: list[Row], before: list[Row]) -> None:
+    """Writes into each row how many times as fast it is as the same row of the other build, where that has it."""
+    others: dict[tuple[str, object], list[Row]] = {}
+    for row in before:
+        others.setdefault((name_of(row), row.get("devices")), []).append(row)
+    for row in rows:
+        same = others.get((name_of(row), row.get("devices")))
+        figure = figure_of(row)
+        if not same or figure is None:
             continue
-        if name == "kmer":
-            wanted = {"devices": ";".join(lists) or "cpu:1;cpu:2", "runs": str(runs)}
-            if lists:
-                wanted |= {"genome": "100000000"}
-            for k in ("21", "31", "51"):
-                rows += run(tree / "bench" / "bench_kmer", {"k": k, **wanted})
+        other = same.pop(0)
+        ratio = float(str(row[figure.key])) / float(str(other[figure.key]))
+        row["beside"] = other[figure.key]
+        row["times_as_fast"] = ratio if figure.is_rate else 1 / ratio
+
+
+def measure(call: Call, trees: list[Path], peers: Path) -> tuple[list[Row], bool]:
+    """One call by each build, the other one first; a program that has not been built is left out."""
+    folders = [peers] if call.peer else [tree / "bench" for tree in trees]
+    found: list[list[Row]] = []
+    whole = True
+    for folder in folders:
+        if not (folder / call.program).is_file():
+            print(f"measure.py: {call.program}: left out, not built in {folder}", file=sys.stderr)
+            found.append([])
+            whole = whole and call.peer
             continue
-        graph, source, extra = GRAPHS[name]
-        devices = ";".join([*lists, *([extra] if extra or not lists else [])]) or "cpu:2"
-        wanted = {"graph": graph, "source": source, "devices": devices, "runs": str(runs)}
-        rows += run(tree / "bench" / "bench_shortest_paths", wanted)
-        if name == "new-york":
-            rows += scipy_dijkstra(runs)
-    return rows
+        rows, ended = run(folder / call.program, call)
+        found.append(rows)
+        whole = whole and ended
+    if len(found) == 2:
+        compare(found[1], found[0])
+    return found[-1], whole
 
 
 def show(rows: list[Row]) -> None:
-    print(f"{'what':<34} {'devices':<26} {'median':>12}   least to most")
+    print(f"{'what':<58} {'devices':<12} {'median':>19}   {'least to most':<22} {'a device':>12} {'host':>12}   ratio")
     for row in rows:
-        what = f"{row['kind']} {row['graph']}" if "kind" in row else f"{row['bench']}, {row['style']}"
-        if "g_updates_per_s" in row:
-            print(f"{what[:34]:<34} {row['devices']!s:<26} {row['g_updates_per_s']:>8.2f} G/s")
+        figure = figure_of(row)
+        if figure is None:
             continue
-        if "g_kmers_per_s_per_pe" in row:
-            print(f"{what[:34]:<34} {row['devices']!s:<26} {row['g_kmers_per_s_per_pe']:>8.2f} G/s a PE")
-            continue
-        times = [float(str(row.get(key, row["median_s"]))) * 1e3 for key in ("median_s", "min_s", "max_s")]
-        print(f"{what[:34]:<34} {row['devices']!s:<26} {times[0]:>9.3f} ms   {times[1]:.3f} to {times[2]:.3f}")
+        value = f"{float(str(row[figure.key])) * figure.scale:.4g} {figure.unit}"
+        spread = [f"{float(str(row[key])) * figure.scale:.4g}" for key in figure.spread if key in row]
+        memory = [
+            f"{float(str(row[key])) / 2**20:.4g} MiB" if key in row else ""
+            for key in ("device_peak_bytes", "host_peak_bytes")
+        ]
+        ratio = f"{float(str(row['times_as_fast'])):.3f}" if "times_as_fast" in row else ""
+        line = f"{name_of(row)[:58]:<58} {row.get('devices', '')!s:<12} {value:>19}   {' to '.join(spread):<22}"
+        print(f"{line} {memory[0]:>12} {memory[1]:>12}   {ratio}".rstrip())
 
 
 def machine() -> str:
@@ -124,30 +171,71 @@ def machine() -> str:
     return f"{len(found)} {found[0]}" if found else f"no GPU, {os.cpu_count()} cores {platform.machine()}"
 
 
-def commit() -> str:
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+def commit(folder: Path = ROOT) -> str:
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=folder, capture_output=True, text=True)
     return done.stdout.strip() or os.environ.get("LANEWAY_COMMIT", "unknown")
 
 
-def main() -> None:
+def sources_of(tree: Path) -> Path:
+    """The sources that a build folder was made from."""
+    home = "CMAKE_HOME_DIRECTORY:INTERNAL="
+    cache = tree / "CMakeCache.txt"
+    lines = cache.read_text().splitlines() if cache.is_file() else []
+    found = next((Path(line.removeprefix(home)) for line in lines if line.startswith(home)), tree)
+    return found if found.is_dir() else tree
+
+
+def write_record(out: Path, words: list[str], rows: list[Row], **more: object) -> None:
+    """A record of bench/results."""
+    record = {"machine": machine(), "date": datetime.date.today().isoformat(), "commit": commit(), **more}
+    record |= {"command": f"python bench/{' '.join(words)}", "rows": rows}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def parse(words: list[str]) -> argparse.Namespace:
+    known = [*GRAPHS, *SETS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tree", type=Path, default=ROOT / "build" / "tree", help="build folder")
+    parser.add_argument("--beside", type=Path, help="build folder of another commit, whose programs run in turn")
+    parser.add_argument("--peers", type=Path, default=ROOT / "build" / "peers", help="what bench/peers/build.py built")
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
-    parser.add_argument("--sets", default="new-york,kronecker,grid,updates,kmer", help="what to measure")
+    parser.add_argument("--sets", default=",".join(known), help=f"what to measure, of {', '.join(known)}")
+    parser.add_argument("--programs", default=PROGRAMS, help="of bench_graphs, on each graph")
+    parser.add_argument("--devices", default=";".join(device_lists(len(gpus()))), help="lists of devices")
     parser.add_argument("--runs", type=int, default=7, help="timed runs of each case")
-    args = parser.parse_args()
-    rows = measure(args.tree, args.sets.split(","), args.runs)
-    record = {
-        "machine": machine(),
-        "date": datetime.date.today().isoformat(),
-        "commit": commit(),
-        "command": f"python bench/measure.py --sets {args.sets} --runs {args.runs}",
-        "rows": rows,
-    }
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(record, indent=1) + "\n")
+    parser.add_argument("--small", action="store_true", help="small inputs, which show that all works")
+    args = parser.parse_args(words)
+    unknown = [name for name in args.sets.split(",") if name not in known]
+    if unknown:
+        parser.error(f"there is no set {unknown[0]}; there are {', '.join(known)}")
+    for tree in (args.tree, args.beside):
+        if tree is not None and not (tree / "bench").is_dir():
+            parser.error(f"{tree} is no build folder with benchmarks (-DLANEWAY_BENCH=ON)")
+    return args
+
+
+def main() -> int:
+    args = parse(sys.argv[1:])
+    chosen = Choice([one for one in args.devices.split(";") if one], args.runs, args.small, args.programs)
+    trees = [args.beside, args.tree] if args.beside else [args.tree]
+    beside = {"beside": commit(sources_of(args.beside))} if args.beside else {}
+    rows: list[Row] = []
+    failed = []
+    words = ["measure.py", "--sets", args.sets, "--runs", str(args.runs), *(["--small"] if args.small else [])]
+    for name in args.sets.split(","):
+        for call in calls_of(name, chosen):
+            found, whole = measure(call, trees, args.peers)
+            rows += found
+            failed += [] if whole else [call.program]
+        if name == "new-york" and not args.small:
+            rows += scipy_dijkstra(args.runs)
+        write_record(args.out, words, rows, **beside)  # what has been measured stays, whatever comes
     show(rows)
+    if failed:
+        print(f"measure.py: not whole: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

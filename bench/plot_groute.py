@@ -28,6 +28,7 @@ PROGRAMS_X4 = "2026-11-21-h200-x4.json"
 TO_HOST = "2026-11-24-h200-channels-tasks.json"
 GRAPHS_X4 = "2026-11-27-h200-x4.json"
 GRAPHS_X2 = "2026-11-29-h200-x2.json"
+PUSH_X2 = "2026-11-30-h200-x2.json"
 EIGHT_THREADS = "2026-11-29-h200-recursion.json"
 
 KRONECKER, ROADS, GRID = "kronecker:21:180000000", "data/USA-road-d.NY.gr.gz", "grid:6000:4000:59500000"
@@ -58,7 +59,7 @@ PATHS = [
     Series("Kronecker, 180 M arcs", PROGRAMS_X4, "sssp", KRONECKER, "#1b6ca8"),
 ]
 RANKS = [
-    Series("residual push, 180 M arcs", GRAPHS_X2, "pagerank-push", KRONECKER, "#1b6ca8", "s--"),
+    Series("residual push, 180 M arcs", PUSH_X2, "pagerank-push", KRONECKER, "#1b6ca8", "s--"),
     Series("rounds, 128 M arcs", GRAPHS_X4, "pagerank", WIDER, "#8d5a97"),
 ]
 COMPONENTS = [

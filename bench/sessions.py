@@ -20,7 +20,8 @@ import laneway as lw
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from measure import NEW_YORK, ROOT, commit, machine
+from measure import commit, machine
+from measured_sets import NEW_YORK, ROOT
 
 
 def seconds_of(searches: Callable[[], list[lw.Result]], expected: list[lw.Result]) -> tuple[float, float]:

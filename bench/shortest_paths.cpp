@@ -1,6 +1,6 @@
 // Times shortest paths and breadth-first search, and checks every result against Dijkstra's algorithm.
 //
-//   bench_shortest_paths --graph FILE | kronecker:SCALE:ARCS | grid:WIDTH:HEIGHT:ARCS
+//   bench_shortest_paths --graph FILE | kronecker:SCALE:ARCS | uniform:SCALE:ARCS | grid:WIDTH:HEIGHT:ARCS
 //                        --devices "cuda:0;cuda:0-3" --kinds "sssp;bfs" --runs 5 --json FILE
 //   --deltas, --low-waters: lists to try; 0 and -1 take the default. --priorities 0, --fused 0: without the one or the
 //   other.
@@ -8,45 +8,13 @@
 #include <exception>
 
 #include "bench_support.hpp"
-#include "laneway/graph/generate.hpp"
-#include "laneway/graph/read.hpp"
+#include "graph_input.hpp"
+#include "peak_memory.hpp"
 #include "sssp/shortest_paths.hpp"
 
 namespace {
 
 using namespace laneway;
-
-graph::graph make_graph(const std::string& text) {
-    const bench::arguments none(0, nullptr, {{"parts", text}});
-    const auto parts = none.list("parts", ':');
-    if (parts[0] == "kronecker") {
-        graph::kronecker_options options;
-        options.scale = static_cast<unsigned>(std::stoul(parts.at(1)));
-        options.arcs = std::stoull(parts.at(2));
-        return graph::generate_kronecker(options);
-    }
-    if (parts[0] == "grid") {
-        graph::grid_options options;
-        options.width = std::stoull(parts.at(1));
-        options.height = std::stoull(parts.at(2));
-        options.arcs = std::stoull(parts.at(3));
-        return graph::generate_grid(options);
-    }
-    return graph::read_graph(text);
-}
-
-// The vertex with the most arcs: never an isolated one.
-std::uint64_t busiest_vertex(const graph::graph& g) {
-    return std::visit(
-        [](const auto& csr) {
-            std::uint64_t best = 0;
-            for (std::uint64_t v = 0; v < csr.vertices(); ++v) {
-                if (csr.offsets[v + 1] - csr.offsets[v] > csr.offsets[best + 1] - csr.offsets[best]) best = v;
-            }
-            return best;
-        },
-        g.arcs);
-}
 
 struct bench_case {
     std::string devices;
@@ -54,6 +22,39 @@ struct bench_case {
     std::string delta;
     std::string low_water;
 };
+
+/// `seconds`: from launch to the last device's end; `call_seconds`: of the whole call, which clears the lists before
+/// and fetches the distances after.
+void tell(const bench::arguments& args, const bench_case& one, bool priorities,
+          const apps::shortest_paths_result& result, const std::vector<double>& seconds,
+          const std::vector<double>& call_seconds, bench::json_lines& json) {
+    const auto time = bench::spread_of(seconds);
+    const double work = static_cast<double>(result.items) / static_cast<double>(result.min_items);
+    const auto device_peak = static_cast<double>(bench::device_peak_bytes(result.report));
+    const auto host_peak = static_cast<double>(bench::host_peak_bytes());
+    std::printf(
+        "%-5s %-9s delta %-8llu low %-6s %9.3f ms (%.3f to %.3f)  work %.2f  carried %llu in %llu chunks  device %.4g "
+        "MiB  host %.4g MiB\n",
+        one.kind.c_str(), one.devices.c_str(), static_cast<unsigned long long>(result.delta), one.low_water.c_str(),
+        time.median * 1e3, time.least * 1e3, time.most * 1e3, work,
+        static_cast<unsigned long long>(result.report.carried), static_cast<unsigned long long>(result.report.chunks()),
+        device_peak / (1 << 20), host_peak / (1 << 20));
+    std::fflush(stdout);
+    json.write({{"graph", args.text("graph")}, {"kind", one.kind}, {"devices", one.devices}},
+               {{"median_s", time.median},
+                {"min_s", time.least},
+                {"max_s", time.most},
+                {"work", work},
+                {"call_median_s", bench::spread_of(call_seconds).median},
+                {"delta", static_cast<double>(result.delta)},
+                {"priorities", priorities ? 1.0 : 0.0},
+                {"waves", static_cast<double>(result.waves)},
+                {"runs", static_cast<double>(seconds.size())},
+                {"carried", static_cast<double>(result.report.carried)},
+                {"chunks", static_cast<double>(result.report.chunks())},
+                {"device_peak_bytes", device_peak},
+                {"host_peak_bytes", host_peak}});
+}
 
 void measure(const graph::graph& g, const bench::arguments& args, const bench_case& one, std::uint64_t source,
              const std::vector<std::int64_t>& expected, bench::json_lines& json) {
@@ -67,9 +68,9 @@ void measure(const graph::graph& g, const bench::arguments& args, const bench_ca
     options.fused = args.number("fused", 0, 1) != 0;
     if (one.delta != "0") options.delta = std::stoull(one.delta);
     if (one.low_water != "-1") options.low_water = std::stoull(one.low_water);
+    bench::forget_host_peak();
     apps::shortest_paths_solver solver(g, options);
-    std::vector<double> seconds;       // from launch to the last device's end
-    std::vector<double> call_seconds;  // of the whole call: clearing the lists before, fetching the distances after
+    std::vector<double> seconds, call_seconds;
     apps::shortest_paths_result result;
     for (std::uint64_t i = 0; i <= args.number("runs"); ++i) {
         const auto start = std::chrono::steady_clock::now();
@@ -80,31 +81,12 @@ void measure(const graph::graph& g, const bench::arguments& args, const bench_ca
         seconds.push_back(result.report.run_seconds);
         call_seconds.push_back(whole.count());
     }
-    const auto time = bench::spread_of(seconds);
-    const double work = static_cast<double>(result.items) / static_cast<double>(result.min_items);
-    std::printf("%-5s %-9s delta %-8llu low %-6s %9.3f ms (%.3f to %.3f)  work %.2f  carried %llu in %llu chunks\n",
-                one.kind.c_str(), one.devices.c_str(), static_cast<unsigned long long>(result.delta),
-                one.low_water.c_str(), time.median * 1e3, time.least * 1e3, time.most * 1e3, work,
-                static_cast<unsigned long long>(result.report.carried),
-                static_cast<unsigned long long>(result.report.chunks()));
-    std::fflush(stdout);
-    json.write({{"graph", args.text("graph")}, {"kind", one.kind}, {"devices", one.devices}},
-               {{"median_s", time.median},
-                {"min_s", time.least},
-                {"max_s", time.most},
-                {"work", work},
-                {"call_median_s", bench::spread_of(call_seconds).median},
-                {"delta", static_cast<double>(result.delta)},
-                {"priorities", options.priorities ? 1.0 : 0.0},
-                {"waves", static_cast<double>(result.waves)},
-                {"runs", static_cast<double>(seconds.size())},
-                {"carried", static_cast<double>(result.report.carried)},
-                {"chunks", static_cast<double>(result.report.chunks())}});
+    tell(args, one, options.priorities, result, seconds, call_seconds, json);
 }
 
 void run(const bench::arguments& args) {
-    const graph::graph g = make_graph(args.text("graph"));
-    const std::uint64_t source = args.text("source") == "busiest" ? busiest_vertex(g) : args.number("source");
+    const graph::graph g = bench::graph_of(args.text("graph"));
+    const std::uint64_t source = bench::source_of(args, g);
     std::printf("%s: %llu vertices, %llu arcs, source %llu\n", args.text("graph").c_str(),
                 static_cast<unsigned long long>(g.vertices()), static_cast<unsigned long long>(g.arc_count()),
                 static_cast<unsigned long long>(source));

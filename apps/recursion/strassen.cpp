@@ -133,6 +133,21 @@ product_channels plan_channels(std::uint32_t depth, std::uint32_t at_once, const
 
 }  // namespace
 
+std::uint32_t strassen_grain(std::uint32_t n, bool on_gpus) {
+    const std::uint32_t rows = std::bit_floor(std::max(n, 1u));
+    if (!on_gpus) return std::min(rows, strassen_block);
+    constexpr std::uint64_t enough_tiles = 256;  // a GPU has half as many multiprocessors, and a block on each
+    strassen_matrices all{};
+    all.block = std::min(rows, max_strassen_block);
+    std::uint64_t products = 1;
+    for (std::uint32_t part = all.block; part < rows; part *= 2) products *= 7;
+    while (all.block > 2 * strassen_block && products * multiply_tile{all}.tiles() < enough_tiles) {
+        all.block /= 2;
+        products *= 7;
+    }
+    return all.block;
+}
+
 strassen_result strassen(const word_matrix& a, const word_matrix& b, std::uint32_t n,
                          const recursion_options& options) {
     runtime rt(options.job);
@@ -141,7 +156,7 @@ strassen_result strassen(const word_matrix& a, const word_matrix& b, std::uint32
 
 strassen_result strassen(runtime& rt, const word_matrix& a, const word_matrix& b, std::uint32_t n,
                          const recursion_options& options) {
-    const std::uint32_t block = options.grain != 0 ? options.grain : strassen_block;
+    const std::uint32_t block = options.grain != 0 ? options.grain : strassen_grain(n, rt.machine().has_gpus());
     const std::uint64_t words = std::uint64_t{n} * n;
     check_sizes(n, block);
     if (a.size() != words || b.size() != words) throw usage_error("a matrix has n rows of n elements");

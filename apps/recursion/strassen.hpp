@@ -19,11 +19,16 @@ struct strassen_result {
     recursion_report report;
 };
 
-/// The product of two matrices of n rows; n is the grain times a power of two. `grain`: rows of the blocks that are
-/// multiplied by the definition, a power of two: up to strassen_block, which is the default, by one lane, up to
-/// max_strassen_block by the lanes of a block together, 128 by 256 elements at a time. PEs share the first seven
-/// products. Throws as channel_graph::run does.
+/// Rows of the largest block that one lane multiplies, and of the largest that the lanes of a block do together.
 inline constexpr std::uint32_t strassen_block = 16, max_strassen_block = 1024;
+/// What suits matrices of n rows: a lane's blocks on CPU devices; on GPUs the largest ones of which there are enough
+/// tiles for all multiprocessors.
+std::uint32_t strassen_grain(std::uint32_t n, bool on_gpus);
+
+/// The product of two matrices of n rows; n is the grain times a power of two. `grain`: rows of the blocks that are
+/// multiplied by the definition, a power of two: up to strassen_block by one lane, up to max_strassen_block by the
+/// lanes of a block together, 128 by 256 elements at a time; 0 is strassen_grain. PEs share the first seven products.
+/// Throws as channel_graph::run does.
 strassen_result strassen(const word_matrix& a, const word_matrix& b, std::uint32_t n,
                          const recursion_options& options = {});
 /// The same on devices that are open.

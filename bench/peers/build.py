@@ -22,6 +22,7 @@ PROGRAMS = {
     "nccl": [
         "nccl_updates",
         "nccl_all_reduce",
+        "nccl_collectives",
         "nccl_training",
         "nccl_jacobi",
         "nccl_reduction_beside_compute",

@@ -6,6 +6,7 @@
 #include "bench_support.hpp"
 #include "compute_chain.hpp"
 #include "nccl_process.cuh"
+#include "timed_stream.cuh"
 
 namespace {
 
@@ -29,39 +30,6 @@ __global__ void count_others(const float* values, std::uint64_t count, float sum
         if (values[i] != sum) atomicAdd(wrong, 1ull);
     }
 }
-
-/// A stream, and the time between two places in it.
-class timed_stream {
-public:
-    explicit timed_stream(bool urgent) {
-        int least = 0, greatest = 0;
-        bench::check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities of streams");
-        bench::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgent ? greatest : least),
-                     "stream");
-        for (auto* mark : {&begin_, &end_}) bench::check(cudaEventCreate(mark), "event");
-    }
-    timed_stream(const timed_stream&) = delete;
-    timed_stream& operator=(const timed_stream&) = delete;
-    ~timed_stream() {  // a failure shows at the next call
-        (void)cudaStreamDestroy(stream_);
-        for (auto* mark : {begin_, end_}) (void)cudaEventDestroy(mark);
-    }
-
-    [[nodiscard]] cudaStream_t get() const { return stream_; }
-    void begin() const { bench::check(cudaEventRecord(begin_, stream_), "event"); }
-    void end() const { bench::check(cudaEventRecord(end_, stream_), "event"); }
-    [[nodiscard]] double wait() const {
-        float ms = 0;
-        bench::check(cudaStreamSynchronize(stream_), "waiting for a stream");
-        bench::check(cudaEventElapsedTime(&ms, begin_, end_), "event");
-        return static_cast<double>(ms) * 1e-3;
-    }
-
-private:
-    cudaStream_t stream_ = nullptr;
-    cudaEvent_t begin_ = nullptr;
-    cudaEvent_t end_ = nullptr;
-};
 
 /// Seconds of kernels, and of a reduction.
 struct times {
@@ -156,8 +124,8 @@ private:
     bench::device_words values_;
     bench::device_words ends_;
     bench::device_words wrong_;
-    timed_stream work_;
-    timed_stream reduction_;
+    bench::timed_stream work_;
+    bench::timed_stream reduction_;
     std::uint64_t kernels_ = 1;
 };
 

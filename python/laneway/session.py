@@ -352,7 +352,7 @@ class Session:
         return sort_keys(self._workspace, keys, grain, width, memory_bytes)
 
     def strassen(
-        self, a: ArrayLike, b: ArrayLike, *, grain: int = 16, width: int = 0, memory_bytes: int = MEMORY_BYTES
+        self, a: ArrayLike, b: ArrayLike, *, grain: int = 0, width: int = 0, memory_bytes: int = MEMORY_BYTES
     ) -> ProductResult:
         """As `laneway.strassen`. Matrices are copied for each call, as arrays may change."""
         return multiply_matrices(self._workspace, a, b, grain, width, memory_bytes)

@@ -9,12 +9,15 @@ namespace {
 
 constexpr std::size_t min_page_bytes = std::size_t{1} << 10;
 constexpr std::size_t max_page_bytes = std::size_t{1} << 20;
-constexpr std::size_t opener_words = destructive_bytes / sizeof(std::uint32_t);
+constexpr std::size_t line_words = destructive_bytes / sizeof(std::uint32_t);
 constexpr std::size_t region_alignment = 256;  // of device::allocate
 static_assert(region_alignment % destructive_bytes == 0);
 
+/// Of openers of a set.
+constexpr std::size_t opener_words = device_heap_layout::max_openers * line_words;
+
 /// Words that begin on a line of their own.
-std::size_t whole_lines(std::size_t words) { return (words + opener_words - 1) / opener_words * opener_words; }
+std::size_t whole_lines(std::size_t words) { return (words + line_words - 1) / line_words * line_words; }
 
 }  // namespace
 
@@ -137,7 +140,7 @@ std::vector<quota_statistics> device_heap::quotas() const {
     std::vector<quota_statistics> all;
     for (std::uint32_t i = 0; i < layout_.n_quotas; ++i) {
         all.push_back({names_[i], sum_of(i, device_heap_layout::pages_allowed) << layout_.log2_page,
-                       sum_of(i, device_heap_layout::pages_held) << layout_.log2_page,
+                       quota_word{sum_of(i, device_heap_layout::pages_held)}.pages() << layout_.log2_page,
                        sum_of(i, device_heap_layout::pages_peak) << layout_.log2_page,
                        sum_of(i, device_heap_layout::allocated), sum_of(i, device_heap_layout::freed),
                        sum_of(i, device_heap_layout::refused_requests), sum_of(i, device_heap_layout::refused_frees)});

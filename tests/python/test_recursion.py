@@ -32,6 +32,7 @@ def test_results_are_those_of_references(devices: str) -> None:
     assert np.array_equal(lw.merge_sort(keys, devices=devices).keys, np.sort(keys))
     a, b = random.integers(0, 2**32, (2, 32, 32), np.uint32)
     assert np.array_equal(lw.strassen(a, b, grain=8, devices=devices).product, a @ b)
+    assert np.array_equal(lw.strassen(a[:8, :8], b[:8, :8], devices=devices).product, a[:8, :8] @ b[:8, :8])
 
 
 def test_the_least_width_is_enough() -> None:

@@ -3,84 +3,103 @@
 //   bench_symmetric_collectives --devices "cuda:0-1;cuda:0-3" --mib "1;16;256;1024" --blocks 16 --json FILE
 // Arrays of floats; times are those of the whole grid of PE 0, by its own clock, over all rounds behind a first one.
 // bus: what each PE sends and receives over its links, as NCCL's tests count it: 2 (n - 1) / n of the array for an
-// all-reduce, (n - 1) / n of it for an all-gather and an all-to-all. All sums are checked.
+// all-reduce, (n - 1) / n of it for an all-gather and an all-to-all. Every PE checks every element of its own.
 #include <cstdio>
 #include <exception>
 
 #include "bench_support.hpp"
+#include "collective_values.hpp"
 #include "laneway/runtime.hpp"
 
 namespace {
 
 using namespace laneway;
 
-enum class what : std::uint32_t { all_reduce, all_gather, all_to_all };
+using bench::collective_kind;
 
 struct collective_rounds {
-    what kind;
+    collective_kind kind;
     std::uint64_t count;  ///< floats of the array
     std::uint64_t rounds;
     symmetric_ref<float> array;
     symmetric_ref<float> other;
     symmetric_ref<std::uint64_t> time;
+    symmetric_ref<std::uint64_t> wrong;
 
     template <class Ctx, class Sums>
     LANEWAY_FN void operator()(Ctx& ctx, Sums& sums) const {
-        const std::uint64_t each = count / static_cast<std::uint64_t>(ctx.n_pes());
+        const std::uint64_t lanes = ctx.size() / static_cast<std::uint64_t>(ctx.n_pes()), lane = ctx.rank() % lanes;
+        for (std::uint64_t i = lane; i < count; i += lanes) {
+            array.local(ctx)[i] = bench::brought_value(ctx.pe(), i);
+            if (kind == collective_kind::all_to_all) other.local(ctx)[i] = 0;
+        }
         std::uint64_t start = 0;
         for (std::uint64_t round = 0; round <= rounds; ++round) {
             if (round == 1) start = ctx.now_ns();
-            status done = status::ok;
-            switch (kind) {
-                case what::all_reduce: done = sums.all_reduce(ctx, array[0], count, reduction::sum{}); break;
-                case what::all_gather: done = sums.all_gather(ctx, array[0], each); break;
-                default: done = sums.all_to_all(ctx, array[0], other[0], each);
-            }
-            if (done != status::ok) return;
+            if (call(ctx, sums) != status::ok) return;
         }
         if (ctx.rank() == 0) time.local(ctx)[0] = ctx.now_ns() - start;
+        check(ctx, lane, lanes);
+    }
+
+private:
+    template <class Ctx, class Sums>
+    LANEWAY_FN status call(Ctx& ctx, Sums& sums) const {
+        const std::uint64_t each = count / static_cast<std::uint64_t>(ctx.n_pes());
+        switch (kind) {
+            case collective_kind::all_reduce: return sums.all_reduce(ctx, array[0], count, reduction::sum{});
+            case collective_kind::all_gather: return sums.all_gather(ctx, array[0], each);
+            default: return sums.all_to_all(ctx, array[0], other[0], each);
+        }
+    }
+    template <class Ctx>
+    LANEWAY_FN void check(Ctx& ctx, std::uint64_t lane, std::uint64_t lanes) const {
+        const auto found = (kind == collective_kind::all_to_all ? other : array).local(ctx);
+        std::uint64_t unlike = 0;
+        for (std::uint64_t i = lane; i < count; i += lanes) {
+            const float value = found[i];
+            if (value != bench::value_behind(kind, ctx.n_pes(), ctx.pe(), i, count, rounds + 1)) ++unlike;
+        }
+        if (unlike != 0) ctx.fetch_add(&wrong.local(ctx)[0], unlike, order::relaxed, scope::device);
     }
 };
 
-/// What all elements of PE 0 must be in the end, where all began as 1.
-float expected(what kind, int n_pes, std::uint64_t rounds) {
-    float value = 1;
-    for (std::uint64_t round = 0; kind == what::all_reduce && round <= rounds; ++round) {
-        value *= static_cast<float>(n_pes);
-    }
-    return value;
+void tell(const std::string& devices, const options& o, collective_kind kind, std::uint64_t mib, std::uint64_t rounds,
+          double seconds, double sent, bench::json_lines& json) {
+    std::printf("%-10s %-10s %6llu MiB: %10.1f us, bus %8.2f GB/s\n", devices.c_str(), bench::name_of(kind),
+                static_cast<unsigned long long>(mib), seconds * 1e6, sent / seconds / 1e9);
+    json.write({{"benchmark", "symmetric_collectives"}, {"devices", devices}, {"collective", bench::name_of(kind)}},
+               {{"mib", static_cast<double>(mib)},
+                {"blocks", static_cast<double>(o.gpu_blocks)},
+                {"rounds", static_cast<double>(rounds)},
+                {"seconds", seconds},
+                {"bus_bytes_per_s", sent / seconds}});
 }
 
-void measure(const bench::arguments& args, const std::string& devices, std::uint64_t mib, what kind,
+void measure(const bench::arguments& args, const std::string& devices, std::uint64_t mib, collective_kind kind,
              bench::json_lines& json) {
-    const char* const names[] = {"all_reduce", "all_gather", "all_to_all"};
-    const char* const name = names[static_cast<int>(kind)];
     options o;
     o.devices = devices;
     o.timeout_seconds = args.real("timeout");
     o.gpu_blocks = static_cast<int>(args.number("blocks"));
     runtime rt(o);
     const auto n = static_cast<std::uint64_t>(rt.n_pes());
-    const std::uint64_t count = (mib << 20) / sizeof(float) / n * n, rounds = args.number("rounds");
-    symmetric_array<float> array(rt.machine(), count), other(rt.machine(), kind == what::all_to_all ? count : 1);
-    for (int pe = 0; pe < rt.n_pes(); ++pe) array.copy_in(pe, std::vector<float>(count, 1));
-    const auto time = rt.allocate<std::uint64_t>(1);
+    // Sums grow by the number of PEs in each round, and floats end at 2^128.
+    const std::uint64_t count = (mib << 20) / sizeof(float) / n * n, rounds = args.number("rounds", 1, 25);
+    const auto array = rt.allocate<float>(count);
+    const auto other = rt.allocate<float>(kind == collective_kind::all_to_all ? count : 1);
+    const auto time = rt.allocate<std::uint64_t>(1), wrong = rt.allocate<std::uint64_t>(1);
     auto sums = rt.collectives();
-    rt.run(collective_rounds{kind, count, rounds, array.ref(), other.ref(), time.ref()}, sums);
-    for (const float value : (kind == what::all_to_all ? other : array).copy_out(0)) {
-        if (value != expected(kind, rt.n_pes(), rounds)) throw device_fault(std::string(name) + ": a wrong element");
+    rt.run(collective_rounds{kind, count, rounds, array.ref(), other.ref(), time.ref(), wrong.ref()}, sums);
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        const std::uint64_t unlike = wrong.copy_out(pe)[0];
+        if (unlike == 0) continue;
+        throw device_fault(std::string(bench::name_of(kind)) + ": PE " + std::to_string(pe) + " has " +
+                           std::to_string(unlike) + " wrong elements of " + std::to_string(count));
     }
     const double seconds = static_cast<double>(time.copy_out(0)[0]) / 1e9 / static_cast<double>(rounds);
-    const double sent = static_cast<double>(count) * sizeof(float) * static_cast<double>(n - 1) /
-                        static_cast<double>(n) * (kind == what::all_reduce ? 2 : 1);
-    std::printf("%-10s %-10s %6llu MiB: %10.1f us, bus %8.2f GB/s\n", devices.c_str(), name,
-                static_cast<unsigned long long>(mib), seconds * 1e6, sent / seconds / 1e9);
-    json.write({{"benchmark", "symmetric_collectives"}, {"devices", devices}, {"collective", name}},
-               {{"mib", static_cast<double>(mib)},
-                {"blocks", static_cast<double>(o.gpu_blocks)},
-                {"rounds", static_cast<double>(rounds)},
-                {"seconds", seconds},
-                {"bus_bytes_per_s", sent / seconds}});
+    const double sent = bench::bus_bytes(kind, static_cast<double>(count) * sizeof(float), rt.n_pes());
+    tell(devices, o, kind, mib, rounds, seconds, sent, json);
 }
 
 }  // namespace
@@ -96,9 +115,9 @@ int main(int argc, char** argv) {
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));
         for (const auto& devices : args.list("devices")) {
-            for (const auto& mib : args.list("mib")) {
-                for (const what kind : {what::all_reduce, what::all_gather, what::all_to_all}) {
-                    measure(args, devices, std::stoull(mib), kind, json);
+            for (const std::uint64_t mib : args.numbers("mib", ';', 1, 1u << 20)) {
+                for (const auto kind : bench::all_collectives) {
+                    measure(args, devices, mib, kind, json);
                 }
             }
         }

@@ -10,6 +10,7 @@
 
 #include "bench_support.hpp"
 #include "laneway/graph/csr.hpp"
+#include "peak_memory.hpp"
 #include "sssp/near_far.hpp"
 #include "sssp/shortest_paths.hpp"
 
@@ -59,6 +60,7 @@ private:
     struct sample {
         double seconds = 0;
         std::uint64_t min_items = 0;
+        std::uint64_t device_peak = 0;
         item_work work;
         bool operator<(const sample& other) const { return seconds < other.seconds; }
     };
@@ -79,7 +81,8 @@ private:
         tell(devices, priorities ? "items, priorities" : "items, none", fused ? "one run" : "waves", [&] {
             const auto found = apps::near_far(graph_, std::span(&source, 1), o);
             if (found.distance != expected_) throw device_fault("wrong distances");
-            return sample{found.report.run_seconds, found.min_items, found.work};
+            return sample{found.report.run_seconds, found.min_items, bench::device_peak_bytes(found.report),
+                          found.work};
         });
     }
 
@@ -89,7 +92,7 @@ private:
         tell(devices, "keys, priorities", "one run", [&] {
             const auto found = apps::shortest_paths(graph_, 0, o);
             if (found.distance != expected_) throw device_fault("wrong distances");
-            sample one{found.report.run_seconds, found.min_items, {}};
+            sample one{found.report.run_seconds, found.min_items, bench::device_peak_bytes(found.report), {}};
             one.work.done = found.items;
             one.work.sent = found.report.carried;
             one.work.rises = found.report.rises;
@@ -101,6 +104,7 @@ private:
     template <class Run>
     void tell(const std::string& devices, const std::string& list, const std::string& mode, Run&& run) {
         std::vector<sample> samples;
+        bench::forget_host_peak();
         for (std::uint64_t i = 0; i < args_.number("repeats"); ++i) samples.push_back(run());
         std::sort(samples.begin(), samples.end());
         const sample& middle = samples[samples.size() / 2];
@@ -112,15 +116,18 @@ private:
             devices.c_str(), list.c_str(), mode.c_str(), 1e3 * middle.seconds, count(work.done),
             static_cast<double>(work.done) / least, count(work.useful), count(work.sent), count(work.suppressed),
             count(work.rises), count(work.waves));
-        std::vector<std::pair<std::string, double>> numbers{{"side", static_cast<double>(args_.number("side"))},
-                                                            {"seconds", middle.seconds},
-                                                            {"least_seconds", samples.front().seconds},
-                                                            {"most_seconds", samples.back().seconds},
-                                                            {"min_items", least},
-                                                            {"done", static_cast<double>(work.done)},
-                                                            {"sent", static_cast<double>(work.sent)},
-                                                            {"rises", static_cast<double>(work.rises)},
-                                                            {"runs", static_cast<double>(work.waves)}};
+        std::vector<std::pair<std::string, double>> numbers{
+            {"side", static_cast<double>(args_.number("side"))},
+            {"seconds", middle.seconds},
+            {"least_seconds", samples.front().seconds},
+            {"most_seconds", samples.back().seconds},
+            {"min_items", least},
+            {"done", static_cast<double>(work.done)},
+            {"sent", static_cast<double>(work.sent)},
+            {"rises", static_cast<double>(work.rises)},
+            {"runs", static_cast<double>(work.waves)},
+            {"device_peak_bytes", static_cast<double>(middle.device_peak)},
+            {"host_peak_bytes", static_cast<double>(bench::host_peak_bytes())}};
         if (work.useful != 0) {  // the worklist of keys does not count these
             numbers.emplace_back("useful", static_cast<double>(work.useful));
             numbers.emplace_back("suppressed", static_cast<double>(work.suppressed));

@@ -25,10 +25,24 @@ struct page_word {
     [[nodiscard]] constexpr LANEWAY_FN std::uint32_t number() const { return bits / one; }
 };
 
+/// What the counter pages_held of a quota says: see page_quota.
+struct quota_word {
+    static constexpr std::uint64_t one_in_hand = std::uint64_t{1} << 24;  ///< above the number of pages
+    static constexpr std::uint64_t one_settled = one_in_hand << 16;
+
+    std::uint64_t bits = 0;
+
+    [[nodiscard]] constexpr LANEWAY_FN std::uint64_t pages() const { return bits % one_in_hand; }
+    [[nodiscard]] constexpr LANEWAY_FN std::uint64_t in_hand() const {
+        return bits / one_in_hand % (one_settled / one_in_hand);
+    }
+};
+
 /// Trivially copyable; pointers into PE memory.
 struct device_heap_layout {
     static constexpr std::uint32_t max_pages = 0xffffff;
     static constexpr std::uint32_t max_span_pages = 256;
+    static constexpr std::uint32_t max_openers = 4;   ///< lanes that open pages of one size and quota at a time
     static constexpr std::uint32_t count_lines = 16;  ///< counters are spread over so many cache lines, by block
     static constexpr std::uint32_t line_words = destructive_bytes / sizeof(std::uint64_t);
     /// Those of pages stand in the first line of a quota's; the heap's own, in the line behind all quotas', has the
@@ -49,8 +63,9 @@ struct device_heap_layout {
     /// A page_set of free pages; then for each quota one for each size, of its pages with room, and one of pages in
     /// which nothing is held.
     std::uint32_t* sets = nullptr;
-    std::uint32_t* openers = nullptr;  ///< a word a set, of a line each: 1 while a lane opens a page, or claims a span
-    std::uint64_t* counts = nullptr;   ///< count_lines lines of counters for each quota, and one of the heap
+    /// max_openers words a set, of a line each: 1 while a lane opens a page, or claims a span.
+    std::uint32_t* openers = nullptr;
+    std::uint64_t* counts = nullptr;  ///< count_lines lines of counters for each quota, and one of the heap
     std::uint32_t n_pages = 0;
     std::uint32_t log2_page = 0;
     std::uint32_t n_quotas = 1;
@@ -74,8 +89,10 @@ struct device_heap_layout {
     [[nodiscard]] LANEWAY_FN page_set set_of(std::uint32_t use, std::uint32_t quota) const {
         return {sets + std::size_t{set_number(use, quota)} * page_set::word_count(n_pages), n_pages};
     }
-    [[nodiscard]] LANEWAY_FN std::uint32_t* opener_of(std::uint32_t use, std::uint32_t quota) const {
-        return openers + set_number(use, quota) * (destructive_bytes / sizeof(std::uint32_t));
+    [[nodiscard]] LANEWAY_FN std::uint32_t* opener_of(std::uint32_t use, std::uint32_t quota,
+                                                      std::uint32_t which) const {
+        const std::uint32_t number = set_number(use, quota) * max_openers + which;
+        return openers + std::size_t{number} * (destructive_bytes / sizeof(std::uint32_t));
     }
     /// `line` below count_lines; quota n_quotas: of the heap, which has one.
     [[nodiscard]] LANEWAY_FN std::uint64_t* counters_of(std::uint32_t quota, std::uint32_t line = 0) const {

@@ -26,15 +26,23 @@
 // a quota that holds as many pages as it may gets no more. Pieces of different quotas never share a page, so what one
 // client of the heap leaves behind does not break up the pages of another.
 //
-// No lane waits without bound: what is tried again is counted. So null may also mean that others were faster too often,
-// or were just claiming a span or looking for the last page of a quota; a request of at most half a page that meets no
-// other but requests of one quota is refused only where no page has room for it and none is free.
+// No lane waits without bound: what is tried again is counted. So a request may also find nothing because others were
+// faster too often, or had pages in hand that they were about to claim or to give back: it says so (`contended`), and
+// insist() goes on until the run's deadline. A refusal without that is of a lane that had the turn to open a page and
+// saw none; insist() then looks at every page, as sets are hints, and takes as an answer only that none had room when
+// it was looked at while no lane had any in hand (page_quota.hpp).
 #pragma once
 
 #include "laneway/memory/heap_pages.hpp"
-#include "laneway/simt/group.hpp"
+#include "laneway/simt/wait.hpp"
 
 namespace laneway {
+
+/// What a request gets: null where there is no room, or, if it was `contended`, where others were faster.
+struct heap_piece {
+    void* address = nullptr;
+    bool contended = false;
+};
 
 /// Device view of a device_heap: of one of its quotas. Trivially copyable.
 class device_heap_ref {
@@ -50,19 +58,38 @@ public:
         return heap_.page_bytes() * (heap_.n_pages < most ? heap_.n_pages : most);
     }
 
-    /// At least so many bytes, 16 for fewer; null where there is no room, and for more than max_bytes(). Rounded up to
-    /// a power of two, or to whole pages from more than half a page on; aligned to that, up to 256. Not cleared. Any
-    /// lane; lanes that arrive together share the search. Waits for others a bounded number of times.
+    /// At least so many bytes, 16 for fewer; null where there is no room, for more than max_bytes(), and where others
+    /// were faster too often. Rounded up to a power of two, or to whole pages from more than half a page on; aligned to
+    /// that, up to 256. Not cleared. Any lane; lanes that arrive together share the search. Waits for others a bounded
+    /// number of times.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN void* allocate(Ctx& ctx, std::size_t bytes) const {
-        void* piece = nullptr;
-        if (bytes <= heap_.page_bytes() / 2) {
-            piece = allocate_piece(ctx, bytes);
-        } else if (bytes <= max_bytes()) {
-            piece = allocate_span(ctx, static_cast<std::uint32_t>((bytes - 1) >> heap_.log2_page) + 1);
+        return request(ctx, bytes).address;
+    }
+    /// The same; says beside null why.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN heap_piece request(Ctx& ctx, std::size_t bytes) const {
+        const heap_piece got = search(ctx, bytes, heap_look::at_sets);
+        if (got.address == nullptr) count(ctx, quota_, device_heap_layout::refused_requests, 1);
+        return got;
+    }
+    /// The same, until the run's deadline where others are faster: null where every page has been looked at and none
+    /// has room, and for more than max_bytes(); or, contended, where the run is ending.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN heap_piece insist(Ctx& ctx, std::size_t bytes) const {
+        bounded_spin spin;
+        heap_look look = heap_look::at_sets;
+        for (;;) {
+            const heap_piece got = search(ctx, bytes, look);
+            if (got.address != nullptr) return got;
+            if (!got.contended && (look == heap_look::at_every_page || bytes > max_bytes())) {
+                count(ctx, quota_, device_heap_layout::refused_requests, 1);
+                return got;
+            }
+            look = got.contended ? heap_look::at_sets : heap_look::at_every_page;
+            const wait_site site{operation::allocate_memory, static_cast<int>(ctx.pe()), bytes};
+            if (got.contended && spin.next(ctx, site) != status::ok) return got;
         }
-        if (piece == nullptr) count(ctx, quota_, device_heap_layout::refused_requests, 1);
-        return piece;
     }
 
     /// Frees what a lane of this PE allocated, of whichever quota, whose last access the caller has seen; null is
@@ -78,6 +105,7 @@ public:
 private:
     static constexpr int max_rounds = 64;
     static constexpr std::uint32_t word_bits = 32;
+    static constexpr std::uint64_t contended = std::uint64_t{1} << 32;  ///< of what reserve() says
 
     /// A number that spreads warps.
     template <class Ctx>
@@ -105,28 +133,35 @@ private:
     }
 
     template <class Ctx>
-    [[nodiscard]] LANEWAY_SLOW void* allocate_piece(Ctx& ctx, std::size_t bytes) const {
+    [[nodiscard]] LANEWAY_FN heap_piece search(Ctx& ctx, std::size_t bytes, heap_look look) const {
+        if (bytes <= heap_.page_bytes() / 2) return allocate_piece(ctx, bytes, look);
+        if (bytes > max_bytes()) return {};
+        return allocate_span(ctx, static_cast<std::uint32_t>((bytes - 1) >> heap_.log2_page) + 1, look);
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_SLOW heap_piece allocate_piece(Ctx& ctx, std::size_t bytes, heap_look look) const {
         std::uint32_t use = 1;
         while (bytes > std::size_t{1} << heap_.log2_piece(use)) ++use;
+        const std::uint64_t kind = std::uint64_t{quota_} << 32 | static_cast<std::uint32_t>(look) << 8 | use;
         for (int round = 0; round < max_rounds; ++round) {
-            const lane_mask group =
-                ctx.match(mates(ctx, ctx.converged(), heap_.region), std::uint64_t{quota_} << 32 | use);
-            const std::uint64_t reserved = once(ctx, group, [&] { return reserve(ctx, use, group); });
+            const lane_mask group = ctx.match(mates(ctx, ctx.converged(), heap_.region), kind);
+            const std::uint64_t reserved = once(ctx, group, [&] { return reserve(ctx, use, group, look); });
             const auto page = static_cast<std::uint32_t>(reserved >> 32);
             const auto room = static_cast<std::uint32_t>(reserved);
-            if (room == 0) return nullptr;
+            if (room == 0) return {nullptr, reserved == contended};
             if (static_cast<std::uint32_t>(rank_in(ctx, group)) >= room) continue;
-            if (void* const piece = take(ctx, lowest_bits(group, room), page, use); piece != nullptr) return piece;
+            if (void* const piece = take(ctx, lowest_bits(group, room), page, use); piece != nullptr) return {piece};
         }
-        return nullptr;
+        return {nullptr, true};
     }
 
-    /// For a group: page and number of pieces, in one word.
+    /// For a group: page and number of pieces, in one word; `contended`, or 0, where there are none.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t reserve(Ctx& ctx, std::uint32_t use, lane_mask group) const {
+    [[nodiscard]] LANEWAY_FN std::uint64_t reserve(Ctx& ctx, std::uint32_t use, lane_mask group, heap_look look) const {
         const auto wanted = static_cast<std::uint32_t>(Ctx::count_lanes(group));
-        const page_reservation got = heap_pages(heap_, quota_).reserve(ctx, use, wanted, spread(ctx));
-        if (got.count > 0) count(ctx, quota_, device_heap_layout::allocated, got.count);
+        const page_reservation got = heap_pages(heap_, quota_, look).reserve(ctx, use, wanted, spread(ctx));
+        if (got.count == 0) return got.contended ? contended : 0;
+        count(ctx, quota_, device_heap_layout::allocated, got.count);
         return std::uint64_t{got.page} << 32 | got.count;
     }
 
@@ -175,11 +210,11 @@ private:
     }
 
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN void* allocate_span(Ctx& ctx, std::uint32_t pages) const {
-        const std::uint32_t first = heap_pages(heap_, quota_).claim_span(ctx, pages);
-        if (first == heap_.n_pages) return nullptr;
+    [[nodiscard]] LANEWAY_FN heap_piece allocate_span(Ctx& ctx, std::uint32_t pages, heap_look look) const {
+        const page_reservation got = heap_pages(heap_, quota_, look).claim_span(ctx, pages);
+        if (got.count == 0) return {nullptr, got.contended};
         count(ctx, quota_, device_heap_layout::allocated, 1);
-        return heap_.region + (std::size_t{first} << heap_.log2_page);
+        return {heap_.region + (std::size_t{got.page} << heap_.log2_page)};
     }
 
     template <class Ctx>

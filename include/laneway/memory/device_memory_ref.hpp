@@ -17,25 +17,34 @@ public:
     /// At least so many bytes in memory of the own PE, 16 for fewer; they are the caller's until some lane of this PE
     /// releases them, in this run or a later one. Rounded up to a power of two, or to whole pages from more than half a
     /// page on; aligned to that, up to 256. Not cleared. Where the quota, or the PE, has no room the run ends with
-    /// quota_reached, and null comes back. Any lane, also in a handler; does not wait for others to release.
+    /// quota_reached, and null comes back, as it does where the run is ending. Any lane, also in a handler; does not
+    /// wait for others to release, but while they are faster, under the run's deadline.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN void* allocate(Ctx& ctx, std::size_t bytes) const {
-        void* const piece = try_allocate(ctx, bytes);
-        if (piece == nullptr) {
-            const device_heap_layout& heap = heap_of(ctx).layout();
+        const device_heap_ref& heap = heap_of(ctx);
+        const heap_piece piece = heap.insist(ctx, bytes);
+        if (piece.address != nullptr) come_behind(ctx, page_of(ctx, piece.address));
+        if (piece.address == nullptr && !piece.contended) {
+            const device_heap_layout& layout = heap.layout();
             const std::uint64_t pages =
-                ctx.load(heap.counters_of(quota_) + device_heap_layout::pages_allowed, order::relaxed, scope::device);
+                ctx.load(layout.counters_of(quota_) + device_heap_layout::pages_allowed, order::relaxed, scope::device);
             (void)fail(ctx, status::quota_reached, operation::allocate_memory, ctx.pe(), bytes,
-                       std::uint64_t{quota_} << quota_shift | pages << heap.log2_page);
+                       std::uint64_t{quota_} << quota_shift | pages << layout.log2_page);
         }
-        return piece;
+        return piece.address;
     }
-    /// The same; only null where there is no room.
+    /// The same; only null where there is no room, or where other lanes were faster too often: it waits for them a
+    /// bounded number of times, and for nothing else.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN void* try_allocate(Ctx& ctx, std::size_t bytes) const {
-        void* const piece = heap_of(ctx).allocate(ctx, bytes);
-        if (piece != nullptr) come_behind(ctx, page_of(ctx, piece));
-        return piece;
+        return try_request(ctx, bytes).address;
+    }
+    /// The same; says which of the two: where it is `contended`, others were faster.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN heap_piece try_request(Ctx& ctx, std::size_t bytes) const {
+        const heap_piece got = heap_of(ctx).request(ctx, bytes);
+        if (got.address != nullptr) come_behind(ctx, page_of(ctx, got.address));
+        return got;
     }
 
     /// Gives back what a lane of this PE allocated, from whichever quota of this memory, in any order; null is ignored.

@@ -6,31 +6,42 @@
 
 namespace laneway {
 
-/// Pieces that a lane may take in a page; none where `count` is 0.
+/// Where a lane looks for room: in sets of pages, which are hints, or at every page.
+enum class heap_look : std::uint32_t { at_sets, at_every_page };
+
+/// Pieces that a lane may take in a page, or the first of the pages that it may have; where `count` is 0 none, and
+/// whether others were faster: `contended` says nothing about what there is.
 struct page_reservation {
     std::uint32_t page = 0;
     std::uint32_t count = 0;
+    bool contended = false;
 };
 
 /// Those of one quota. Called by one lane for all that arrived with it.
 class heap_pages {
 public:
-    LANEWAY_FN heap_pages(const device_heap_layout& heap, std::uint32_t quota)
-        : heap_(heap), quota_(quota), allowed_(heap) {}
+    LANEWAY_FN heap_pages(const device_heap_layout& heap, std::uint32_t quota, heap_look look = heap_look::at_sets)
+        : heap_(heap), quota_(quota), allowed_(heap), all_(look == heap_look::at_every_page) {}
 
-    /// Room for 1 to `wanted` pieces of a size, in one page. `start` spreads lanes over pages. Waits for a lane that
-    /// opens a page of that size, a bounded number of times.
+    /// Room for 1 to `wanted` pieces of a size, in one page. `start` spreads lanes over pages. Waits for lanes that
+    /// open pages of that size, a bounded number of times. Where every page is looked at and none is found, none had
+    /// room when it was looked at, and no lane had one in hand meanwhile; or others were faster.
     template <class Ctx>
     [[nodiscard]] LANEWAY_SLOW page_reservation reserve(Ctx& ctx, std::uint32_t use, std::uint32_t wanted,
                                                         std::uint32_t start) const {
         page_reservation found;
-        // One lane of all that find no room opens a page for them: else each would have one.
-        const bool sure = in_turn(ctx, use, [&](bool opens) {
+        // Few lanes of all that find no room open a page for them: else each would have one.
+        const bool sure = in_turn(ctx, use, start, [&](bool opens) {
             bool all_seen = in_open_page(ctx, use, wanted, start, found);
             if (found.count == 0 && opens) all_seen = in_fresh_page(ctx, use, wanted, start, found) && all_seen;
             return found.count != 0 || (opens && all_seen);
         });
-        return sure ? found : heap_pages(heap_, quota_, true).reserve_anywhere(ctx, use, wanted, start);
+        if (sure) return found;
+        // While another lane is opening a page, that page is in no set, and sets that it takes the page out of may miss
+        // others.
+        (void)heap_pages(heap_, quota_, heap_look::at_every_page).in_open_page(ctx, use, wanted, start, found);
+        found.contended = found.count == 0;
+        return found;
     }
 
     /// Gives back room for pieces whose bits are clear. A page without a live piece keeps its size until a page is
@@ -44,17 +55,18 @@ public:
         if (before.number() == count) heap_.set_of(heap_.idle(), quota_).insert(ctx, page);
     }
 
-    /// Claims so many free pages in a row, from the end of the region on, where pieces take pages last; returns the
-    /// first, n_pages where there are none. Waits for another lane that does so, a bounded number of times.
+    /// Claims so many free pages in a row, from the end of the region on, where pieces take pages last. Waits for
+    /// another lane that does so, a bounded number of times. Where every page is looked at: as reserve().
     template <class Ctx>
-    [[nodiscard]] LANEWAY_SLOW std::uint32_t claim_span(Ctx& ctx, std::uint32_t count) const {
-        std::uint32_t first = heap_.n_pages;
+    [[nodiscard]] LANEWAY_SLOW page_reservation claim_span(Ctx& ctx, std::uint32_t count) const {
+        page_reservation found;
         // In turn, as two that claim pages of one row would refuse each other.
-        const bool had_turn = in_turn(ctx, page_word::free, [&](bool claims) {
-            if (claims) first = claim_within_quota(ctx, count);
+        const bool had_turn = in_turn(ctx, page_word::free, 0, [&](bool claims) {
+            if (claims) claim_within_quota(ctx, count, found);
             return claims;
         });
-        return had_turn ? first : claim_within_quota(ctx, count);
+        found.contended = found.count == 0 && (found.contended || !had_turn);
+        return found;
     }
 
     /// Frees the span that begins with a page; false where none does.
@@ -73,23 +85,7 @@ public:
 private:
     static constexpr std::uint32_t max_turns = 1024;
     static constexpr std::uint32_t max_tries = 8;
-
-    /// `all`: looks at every page, not at those of sets only.
-    LANEWAY_FN heap_pages(const device_heap_layout& heap, std::uint32_t quota, bool all)
-        : heap_(heap), quota_(quota), allowed_(heap), all_(all) {}
-
-    /// For a lane that has waited for its turn in vain. While another lane is opening a page, that page is in no set,
-    /// and sets that it takes the page out of may miss others.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN page_reservation reserve_anywhere(Ctx& ctx, std::uint32_t use, std::uint32_t wanted,
-                                                               std::uint32_t start) const {
-        page_reservation found;
-        (void)in_open_page(ctx, use, wanted, start, found);
-        if (found.count == 0) (void)in_fresh_page(ctx, use, wanted, start, found);
-        // One may have been opened behind the first look.
-        if (found.count == 0) (void)in_open_page(ctx, use, wanted, start, found);
-        return found;
-    }
+    static constexpr std::uint32_t pages_an_opener = 512;
 
     /// Calls `visit(page)` for pages of a set until it returns true. Whether it has seen all there were, if it did not.
     template <class Ctx, class Visit>
@@ -117,13 +113,15 @@ private:
         heap_.set_of(use, quota).remove(ctx, page, [&] { return belongs(look(ctx, page), use, quota); });
     }
 
-    /// Calls `body(mine)` until it returns true: `mine` says whether it is this lane's turn, which one lane has at a
+    /// Calls `body(mine)` until it returns true: `mine` says whether it is this lane's turn, which few lanes have at a
     /// time. It is asked for after the first call. False where the lane has waited for too long.
     template <class Ctx, class Body>
-    [[nodiscard]] LANEWAY_FN bool in_turn(Ctx& ctx, std::uint32_t use, Body&& body) const {
-        std::uint32_t* const word = heap_.opener_of(use, quota_);
+    [[nodiscard]] LANEWAY_FN bool in_turn(Ctx& ctx, std::uint32_t use, std::uint32_t start, Body&& body) const {
+        std::uint32_t at_a_time = 0;
         for (std::uint32_t turn = 0; turn < max_turns; ++turn) {
             if (body(false)) return true;
+            if (turn == 0) at_a_time = use == page_word::free ? 1 : openers(ctx);
+            std::uint32_t* const word = heap_.opener_of(use, quota_, (start + turn) % at_a_time);
             // Partner: the release store below: who has the turn sees the pages that others have opened in theirs.
             const bool mine = ctx.load(word, order::relaxed, scope::device) == 0 &&
                               ctx.exchange(word, 1u, order::acquire, scope::device) == 0;
@@ -135,6 +133,30 @@ private:
             ctx.pause(turn / 32 < 6 ? turn / 32 : 6);
         }
         return false;
+    }
+    /// How many lanes open pages of a size at a time. Each opens one, though one may do for all that wait: several only
+    /// where the quota has so many that this does not matter.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t openers(Ctx& ctx) const {
+        const std::uint64_t allowed =
+            ctx.load(heap_.counters_of(quota_) + device_heap_layout::pages_allowed, order::relaxed, scope::device);
+        const std::uint64_t several = allowed / pages_an_opener;
+        return several == 0                                ? 1
+               : several < device_heap_layout::max_openers ? static_cast<std::uint32_t>(several)
+                                                           : device_heap_layout::max_openers;
+    }
+    /// The words of all quotas, in one: the same later, with `in_hand` as many as the lane has taken itself, says that
+    /// no lane had pages in hand between. For a sum of settled pages grows, and while it does not, nothing else that is
+    /// added makes up for what is taken away.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN quota_word in_hand(Ctx& ctx) const {
+        // Partner: the releases in page_quota: what is claimed by lanes that have settled is seen behind this.
+        quota_word sum;
+        for (std::uint32_t quota = 0; quota < heap_.n_quotas; ++quota) {
+            sum.bits +=
+                ctx.load(heap_.counters_of(quota) + device_heap_layout::pages_held, order::acquire, scope::device);
+        }
+        return sum;
     }
 
     /// Both of these set what they found; else they say whether they have seen all there was.
@@ -179,13 +201,37 @@ private:
                                                 page_reservation& found) const {
         const std::uint32_t room = heap_.capacity(use);
         const std::uint32_t count = wanted < room ? wanted : room;
-        const page_word to = page_word::of(use, quota_, count);
-        const bool within = allowed_.take(ctx, quota_, 1);
+        const quota_answer answer = allowed_.take(ctx, quota_, 1);
+        const bool within = answer == quota_answer::taken;
+        bool sure = answer != quota_answer::contended;
+        const quota_word before = all_ ? in_hand(ctx) : quota_word{};
+        // A page that was opened since the lane has looked is in nobody's hand any more.
+        if (all_) sure = in_open_page(ctx, use, wanted, start, found) && sure;
+        const bool opened = found.count == 0;
+        if (opened) sure = claim_fresh(ctx, page_word::of(use, quota_, count), within, start, found) && sure;
+        if (found.count == 0 && all_) sure = is_same(ctx, before, within ? 1 : 0) && sure;
+        if (within) {
+            if (!opened || found.count == 0) allowed_.give(ctx, quota_, 1);
+            allowed_.settle(ctx, quota_);
+        }
+        if (opened && found.count != 0 && count < room) heap_.set_of(use, quota_).insert(ctx, found.page);
+        return found.count != 0 || sure;
+    }
+    /// See in_hand.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool is_same(Ctx& ctx, quota_word before, std::uint64_t own) const {
+        ctx.fence(scope::device);  // what was looked at comes before the second look
+        return before.in_hand() == own && in_hand(ctx).bits == before.bits;
+    }
+    /// Makes `to` of a page; `within`: its quota has counted one more.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool claim_fresh(Ctx& ctx, page_word to, bool within, std::uint32_t start,
+                                              page_reservation& found) const {
         bool sure = true;
         if (within) {
             sure = find(ctx, page_word::free, 0, start % page_set::word_pages, [&](std::uint32_t page) {
                 if (!claim(ctx, page, to)) return false;
-                found = {page, count};
+                found = {page, to.number()};
                 return true;
             });
         }
@@ -194,12 +240,7 @@ private:
             sure = adopt(ctx, other, to, start, found) && sure;
             if (found.count != 0 && within) allowed_.give(ctx, other, 1);  // else it stays the quota's
         }
-        if (found.count == 0) {
-            if (within) allowed_.give(ctx, quota_, 1);
-            return sure;
-        }
-        if (count < room) heap_.set_of(use, quota_).insert(ctx, found.page);
-        return true;
+        return sure;
     }
 
     /// Turns a page of a quota in which nothing is held into another one. Whether it has seen all there were.
@@ -258,21 +299,38 @@ private:
     }
 
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t claim_within_quota(Ctx& ctx, std::uint32_t count) const {
+    LANEWAY_FN void claim_within_quota(Ctx& ctx, std::uint32_t count, page_reservation& found) const {
         // Idle pages first: else spans would lie between them as it happens, and break up what is free.
         for (std::uint32_t quota = 0; quota < heap_.n_quotas; ++quota) free_idle(ctx, quota);
-        if (!allowed_.take(ctx, quota_, count)) return heap_.n_pages;
+        const quota_answer answer = allowed_.take(ctx, quota_, count);
+        found.contended = answer == quota_answer::contended;
+        if (answer != quota_answer::taken) return;
+        const quota_word before = all_ ? in_hand(ctx) : quota_word{};
         const std::uint32_t first = find_span(ctx, count);
-        if (first == heap_.n_pages) allowed_.give(ctx, quota_, count);
-        return first;
+        if (first != heap_.n_pages) found = {first, count};
+        if (found.count == 0) found.contended = all_ && !is_same(ctx, before, 1);
+        if (found.count == 0) allowed_.give(ctx, quota_, count);
+        allowed_.settle(ctx, quota_);
+    }
+
+    /// Free pages among those of a word of sets, a bit each.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t free_pages(Ctx& ctx, const page_set& stock, std::uint32_t index) const {
+        if (!all_) return stock.word(ctx, index);
+        std::uint32_t pages = 0;
+        for (std::uint32_t bit = 0; bit < page_set::word_pages; ++bit) {
+            const std::uint32_t page = index * page_set::word_pages + bit;
+            if (page < heap_.n_pages && belongs(look(ctx, page), page_word::free, 0)) pages |= 1u << bit;
+        }
+        return pages;
     }
 
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint32_t find_span(Ctx& ctx, std::uint32_t count) const {
         const page_set stock = heap_.set_of(page_word::free, 0);
-        std::uint32_t row = 0;  // free pages in a row from here on, as the set has them
+        std::uint32_t row = 0;  // free pages in a row from here on, as they were seen
         for (std::uint32_t index = stock.n_words(); index-- > 0;) {
-            const std::uint32_t pages = stock.word(ctx, index);
+            const std::uint32_t pages = free_pages(ctx, stock, index);
             if (pages == 0) {
                 row = 0;
                 continue;
@@ -307,7 +365,7 @@ private:
     const device_heap_layout& heap_;
     std::uint32_t quota_;
     page_quota allowed_;
-    bool all_ = false;
+    bool all_;  ///< looks at every page
 };
 
 }  // namespace laneway

@@ -5,29 +5,47 @@
 
 namespace laneway {
 
+/// What becomes of pages that a quota is asked for. `contended`: others have some in hand that they may not keep.
+enum class quota_answer : std::uint32_t { taken, full, contended };
+
+/// A quota's word says how many pages it holds, how many lanes have taken some and not settled yet what becomes of
+/// them, and how often that was settled. So it is exact: pages of lanes that have not settled may be too many by those
+/// that are about to be given back, and count for nobody's refusal.
 class page_quota {
 public:
     LANEWAY_FN explicit page_quota(const device_heap_layout& heap) : heap_(heap) {}
 
-    /// Counts pages that are about to be claimed; false, and nothing changes, where the quota has no room for them, or
-    /// others were faster too often. Any lane; does not wait.
+    /// Counts pages that are about to be claimed, where the quota has room for them; settle() follows if they are
+    /// taken. Any lane; does not wait.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool take(Ctx& ctx, std::uint32_t quota, std::uint64_t count) const {
+    [[nodiscard]] LANEWAY_FN quota_answer take(Ctx& ctx, std::uint32_t quota, std::uint64_t count) const {
         std::uint64_t* const counters = heap_.counters_of(quota);
         std::uint64_t* const held = counters + device_heap_layout::pages_held;
         const std::uint64_t allowed =
             ctx.load(counters + device_heap_layout::pages_allowed, order::relaxed, scope::device);
-        std::uint64_t now = ctx.load(held, order::relaxed, scope::device);
-        for (int tried = 0; now + count <= allowed && tried < max_tries; ++tried) {
-            if (!ctx.compare_exchange(held, now, now + count, order::relaxed, scope::device)) continue;
-            note_peak(ctx, counters, now + count);
-            std::uint64_t* const all = heap_.counters_of(heap_.n_quotas);
-            const std::uint64_t before =
-                ctx.fetch_add(all + device_heap_layout::pages_held, count, order::relaxed, scope::device);
-            note_peak(ctx, all, before + count);
-            return true;
+        // Where there is no room nothing is added, so that lanes that ask in vain do not make each other unsure.
+        const quota_word seen{ctx.load(held, order::relaxed, scope::device)};
+        if (seen.pages() + count > allowed) return refusal(seen);
+        // Partner: the fence in heap_pages::in_hand: who sees a page that is claimed next sees that it is in hand.
+        const quota_word before{ctx.fetch_add(held, count + quota_word::one_in_hand, order::release, scope::device)};
+        if (before.pages() + count > allowed) {
+            ctx.fetch_add(held, 0 - count, order::relaxed, scope::device);
+            settle(ctx, quota);
+            return refusal(before);
         }
-        return false;
+        note_peak(ctx, counters, before.pages() + count);
+        std::uint64_t* const all = heap_.counters_of(heap_.n_quotas);
+        const std::uint64_t all_before =
+            ctx.fetch_add(all + device_heap_layout::pages_held, count, order::relaxed, scope::device);
+        note_peak(ctx, all, all_before + count);
+        return quota_answer::taken;
+    }
+    /// It is known whether those pages are kept; what is not has been given.
+    template <class Ctx>
+    LANEWAY_FN void settle(Ctx& ctx, std::uint32_t quota) const {
+        // Behind the claim: who sees that it is settled sees the page.
+        ctx.fetch_add(heap_.counters_of(quota) + device_heap_layout::pages_held,
+                      quota_word::one_settled - quota_word::one_in_hand, order::release, scope::device);
     }
     /// Those are free again, or were not found.
     template <class Ctx>
@@ -39,8 +57,9 @@ public:
     }
 
 private:
-    static constexpr int max_tries = 256;
-
+    [[nodiscard]] static LANEWAY_FN quota_answer refusal(quota_word seen) {
+        return seen.in_hand() == 0 ? quota_answer::full : quota_answer::contended;
+    }
     template <class Ctx>
     static LANEWAY_FN void note_peak(Ctx& ctx, std::uint64_t* counters, std::uint64_t held) {
         ctx.fetch_max(counters + device_heap_layout::pages_peak, held, order::relaxed, scope::device);

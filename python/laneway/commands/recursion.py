@@ -179,9 +179,11 @@ def sort(
 
 def strassen(
     job: Job,
-    rows: int = typer.Option(256, help="Of the matrices: the grain times a power of two."),
+    rows: int = typer.Option(256, help="Of the matrices: a power of two."),
     elements_seed: int = typer.Option(1, help="Which random elements they have."),
-    grain: int = typer.Option(16, help=GRAIN + "blocks of so many rows; of 32 to 1,024, its whole block does."),
+    grain: int = typer.Option(
+        0, help=GRAIN + "blocks of so many rows; of 32 to 1,024, its block does; 0: as suits devices."
+    ),
     width: int = WIDTH,
     memory_bytes: int = MEMORY,
 ) -> Account:

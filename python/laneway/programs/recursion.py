@@ -256,7 +256,7 @@ def strassen(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    grain: int = 16,
+    grain: int = 0,
     width: int = 0,
     memory_bytes: int = MEMORY_BYTES,
     devices: str = "",
@@ -268,8 +268,8 @@ def strassen(
     """The product of two square matrices of whole numbers modulo 2**32, by Strassen's seven products.
 
     They have `grain` times a power of two rows; `grain`, a power of two, are the rows of the blocks that are multiplied
-    by the definition: up to 16 by one lane, up to 1024 by the lanes of a block together, which GPUs do fastest with 512
-    or more. All else is as with `fibonacci`.
+    by the definition: up to 16 by one lane, up to 1024 by the lanes of a block together. 0: as suits the matrices and
+    the devices. All else is as with `fibonacci`.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
         return multiply_matrices(workspace, a, b, grain, width, memory_bytes)

@@ -107,6 +107,22 @@ TEST_P(sort_and_product_test, LargeInputsAndWhatIsRefused) {
     }
 }
 
+TEST_P(sort_and_product_test, ProductsByDefaultSuitTheDevices) {
+    EXPECT_EQ(apps::strassen_grain(4, false), 4u);
+    EXPECT_EQ(apps::strassen_grain(4096, false), apps::strassen_block);
+    EXPECT_EQ(apps::strassen_grain(4, true), 4u);
+    EXPECT_EQ(apps::strassen_grain(64, true), 2 * apps::strassen_block);
+    EXPECT_EQ(apps::strassen_grain(512, true), 64u);    // 343 tiles
+    EXPECT_EQ(apps::strassen_grain(2048, true), 512u);  // 392
+    EXPECT_EQ(apps::strassen_grain(4096, true), apps::max_strassen_block);
+    apps::recursion_options options;
+    options.job.devices = GetParam();
+    for (const std::uint32_t n : {1u, 8u, is_checked(GetParam()) ? 16u : 64u}) {
+        const auto a = random_words(std::uint64_t{n} * n, 1), b = random_words(std::uint64_t{n} * n, 2);
+        EXPECT_EQ(apps::strassen(a, b, n, options).product, apps::product_by_definition(a, b, n)) << n << " rows";
+    }
+}
+
 LANEWAY_ON_DEVICES(sort_and_product_test, with_checked_pair(program_lists()));
 
 }  // namespace

@@ -200,7 +200,9 @@ struct stuck_opener_program {
     LANEWAY_FN void operator()(Ctx& ctx) const {
         if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
         const device_heap_layout& layout = heap.layout();
-        ctx.store(layout.opener_of(use, 0), 1u, order::relaxed, scope::device);
+        for (std::uint32_t which = 0; which < device_heap_layout::max_openers; ++which) {
+            ctx.store(layout.opener_of(use, 0, which), 1u, order::relaxed, scope::device);
+        }
         ctx.store(layout.pages, page_word::of(use, 0, 1).bits, order::relaxed, scope::device);
         while (heap.allocate(ctx, std::size_t{1} << layout.log2_piece(use)) != nullptr) ++*served;
     }
@@ -215,6 +217,146 @@ TEST_P(device_heap_test, RoomOfAPageThatAnotherLaneIsOpeningIsFound) {
         return stuck_opener_program{heap.ref(), use, served.data()};
     });
     EXPECT_EQ(served.copy_out()[0], heap.ref().layout().capacity(use) - 1);
+}
+
+/// A lane opens pages for nothing all the time, or has the last page of the quota in hand, for so many turns; the
+/// others ask for pieces of random sizes, of which there are enough, and look at what they have written before they
+/// free them.
+struct ample_program {
+    static constexpr int cuda_warps = 2;
+    static constexpr std::uint64_t most = 4;  ///< pieces of a lane, at once
+
+    device_heap_ref heap;
+    std::uint64_t seed = 0, steps = 0, turns = 0;
+    std::uint64_t max_log2_bytes = 0;
+    std::uint64_t* failed = nullptr;  ///< refused, not freed, overwritten
+    std::uint64_t pages = 0;          ///< of the quota, all that are not in hand already
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() == 0 && ctx.warp() == 0) return hinder(ctx);
+        const auto me =
+            static_cast<std::uint64_t>((ctx.block() * ctx.n_warps() + ctx.warp()) * Ctx::warp_lanes + ctx.lane());
+        std::uint64_t random = (seed * 1024 + me + 1) * 0x9e3779b97f4a7c15ULL;
+        std::uint64_t* pieces[most] = {};
+        std::uint64_t words[most] = {};
+        for (std::uint64_t step = 0; step < steps + most; ++step) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            const std::uint64_t at = step % most;
+            if (pieces[at] != nullptr) give_back(ctx, pieces[at], words[at], me);
+            pieces[at] = nullptr;
+            if (step >= steps) continue;
+            words[at] = (std::uint64_t{2} << random % (max_log2_bytes - 3));
+            pieces[at] = static_cast<std::uint64_t*>(heap.insist(ctx, words[at] * 8).address);
+            if (pieces[at] == nullptr) tell(ctx, 0);
+            if (pieces[at] == nullptr) continue;
+            for (std::uint64_t i = 0; i < words[at]; ++i) pieces[at][i] = pattern(me, pieces[at], i);
+        }
+    }
+
+private:
+    LANEWAY_FN static std::uint64_t pattern(std::uint64_t me, const std::uint64_t* piece, std::uint64_t i) {
+        return reinterpret_cast<std::uint64_t>(piece) * 0x9e3779b97f4a7c15ULL + (me << 32) + i;
+    }
+    template <class Ctx>
+    LANEWAY_FN void tell(Ctx& ctx, int what) const {
+        ctx.fetch_add(failed + what, 1, order::relaxed, scope::device);
+    }
+    template <class Ctx>
+    LANEWAY_FN void give_back(Ctx& ctx, std::uint64_t* piece, std::uint64_t words, std::uint64_t me) const {
+        bool right = true;
+        for (std::uint64_t i = 0; i < words; ++i) right = right && piece[i] == pattern(me, piece, i);
+        if (!right) tell(ctx, 2);
+        if (!heap.deallocate(ctx, piece)) tell(ctx, 1);
+    }
+    /// Takes and gives back what the quota has left, and holds the words of those who open pages by turns.
+    template <class Ctx>
+    LANEWAY_FN void hinder(Ctx& ctx) const {
+        if (ctx.lane() != 0) return;
+        const device_heap_layout& layout = heap.layout();
+        const page_quota quota(layout);
+        for (std::uint64_t turn = 0; turn < turns; ++turn) {
+            const bool taken = quota.take(ctx, 0, pages) == quota_answer::taken;
+            const auto use = static_cast<std::uint32_t>(1 + turn % (max_log2_bytes - 3));
+            for (std::uint32_t which = 0; which < device_heap_layout::max_openers; ++which) {
+                std::uint32_t* const word = layout.opener_of(use, 0, which);
+                if (ctx.exchange(word, 1u, order::acquire, scope::device) != 0) continue;
+                ctx.pause(3);
+                ctx.store(word, 0u, order::release, scope::device);
+            }
+            if (!taken) continue;
+            quota.give(ctx, 0, pages);
+            quota.settle(ctx, 0);
+        }
+    }
+};
+
+// With pages enough for all that lanes ask for, each in a page of its own, a refusal is untrue, whoever is faster. The
+// quota is full now and then, of pages that nobody keeps.
+TEST_P(device_heap_test, NobodyIsRefusedWhereThereIsRoom) {
+    every_round_within(GetParam(), [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        const launch_shape shape = small_grid(machine);
+        const bool checked = is_checked(GetParam());
+        const int warp_lanes = machine.device(0)->is_gpu() ? 32 : checked ? 4 : 1;
+        const auto lanes = static_cast<std::uint64_t>(shape.blocks * shape.warps_per_block * warp_lanes);
+        device_heap_options size{.page_bytes = small_heap(GetParam()).page_bytes * (checked ? 1 : 4)};
+        const std::uint64_t pages = lanes * ample_program::most + (o.seed % 4 == 0 ? 2 * 512 : 0);
+        size.bytes = pages * size.page_bytes;
+        const device_heap heap(machine.device(0), size);
+        const buffer<std::uint64_t> failed(machine.device(0), 3);
+        const std::uint64_t steps = checked ? 12 : 200;
+        const auto log2 = static_cast<std::uint64_t>(std::bit_width(size.page_bytes)) - 2;  // to half a page
+        run_programs(machine, shape, 100, [&](int) {
+            return ample_program{heap.ref(), o.seed, steps, 4 * steps, log2, failed.data(), pages - 1};
+        });
+        EXPECT_EQ(failed.copy_out(), (std::vector<std::uint64_t>{0, 0, 0})) << "refused, not freed, overwritten";
+        EXPECT_EQ(heap.statistics().refused_requests, 0u);
+        expect_whole(heap, size);
+    });
+}
+
+/// All lanes insist until each has been refused once.
+struct insisting_program {
+    static constexpr int cuda_warps = 2;
+    device_heap_ref heap;
+    std::size_t bytes = 0;
+    std::uint64_t* served = nullptr;
+    std::uint64_t* contended = nullptr;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        for (;;) {
+            const heap_piece got = heap.insist(ctx, bytes);
+            if (got.address == nullptr && got.contended) ctx.fetch_add(contended, 1, order::relaxed, scope::device);
+            if (got.address == nullptr) return;
+            ctx.fetch_add(served, 1, order::relaxed, scope::device);
+        }
+    }
+};
+
+// A refusal is true: whoever is refused has left no piece.
+TEST_P(device_heap_test, WhoInsistsIsRefusedOnlyWhereNothingIsLeft) {
+    every_round_within(GetParam(), [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        device_heap_options size = small_heap(GetParam());
+        size.bytes /= 4;
+        const std::size_t page = size.page_bytes;
+        for (const std::size_t bytes : {std::size_t{16}, page / 2, 2 * page}) {
+            for (const std::size_t allowed : {size.bytes, 3 * size.bytes / 4}) {
+                size.quotas = {{"a", allowed}, {"b"}};
+                const device_heap heap(machine.device(0), size);
+                const buffer<std::uint64_t> counters(machine.device(0), 2);
+                run_programs(machine, small_grid(machine), 100, [&](int) {
+                    return insisting_program{heap.ref(), bytes, counters.data(), counters.data() + 1};
+                });
+                EXPECT_EQ(counters.copy_out()[0], allowed / bytes) << "of " << bytes << " bytes";
+                EXPECT_EQ(counters.copy_out()[1], 0u);
+            }
+        }
+    });
 }
 
 /// One lane tries what must be refused.

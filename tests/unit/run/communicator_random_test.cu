@@ -1,1 +1,2 @@
-#include "communicator_random_suite.hpp"  // on GPUs
+#include "communicator_blocking_suite.hpp"  // on GPUs
+#include "communicator_random_suite.hpp"

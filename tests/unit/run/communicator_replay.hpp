@@ -36,10 +36,11 @@ takers taken_by(const script& program, const std::vector<script_result>& results
 }
 
 /// Replays what all PEs did, one thing after the other. Of a lane's steps each has its turn: a message is sent, a
-/// receive is posted; a test that found a receive over waits for its match, as does the end of the lane for each
-/// receive it waited for, and there others are taken back, in order. A receive and the message that it got are matched
-/// as soon as both are there and MPI lets them: no receive of the same lane that was posted before and goes on takes
-/// the message, and no message that the same lane sent before and that waits suits the receive.
+/// receive is posted, and matched where the lane waits for it; a test that found a receive over waits for its match, as
+/// does the end of the lane for each receive it waited for, and there others are taken back, in order. A receive and
+/// the message that it got are matched as soon as both are there and MPI lets them: no receive of the same lane that
+/// was posted before and goes on takes the message, and no message that the same lane sent before and that waits suits
+/// the receive.
 ///
 /// What different lanes of a PE post, or send, has no order in MPI, and needs none here. Nothing that is done forbids
 /// what was allowed before, so the order of doing does not matter, and an outcome is allowed exactly when nothing is
@@ -100,7 +101,9 @@ private:
         pe_state& mine = pes_[pe];
         switch (program_.steps[pe][at].what) {
             case action::send: mine.sent[at] = state::waits; return true;
-            case action::receive: mine.receives[at] = state::waits; return true;
+            case action::receive:
+                if (mine.receives[at] == state::none) mine.receives[at] = state::waits;
+                return !program_.steps[pe][at].waits || mine.receives[at] == state::over;
             case action::test: break;
             default: return true;
         }

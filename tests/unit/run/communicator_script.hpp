@@ -1,5 +1,5 @@
-// Random programs of sends and receives by several lanes of each PE, with wildcards, tests, probes and receives that
-// are taken back; and what came of them on devices.
+// Random programs of sends and receives by several lanes of each PE, or warps or blocks, with wildcards, tests, probes
+// and receives that are taken back; and what came of them on devices.
 #pragma once
 
 #include <random>
@@ -21,6 +21,7 @@ struct script_step {
     std::uint32_t peer = 0;
     std::uint32_t tag = 0;
     std::uint32_t words = 0;
+    bool waits = false;  ///< for the send, or the receive, which takes no request then
 };
 /// What a receive got, or a probe found. Steps are numbered within the PE.
 struct script_result {
@@ -30,7 +31,7 @@ struct script_result {
 };
 
 /// Some lanes of each PE do their steps, and take back what they have not got; then the first one receives what is
-/// left, and all wait for what they have sent.
+/// left, and all wait for what they have sent. Or some warps, or blocks, whose first lane then stands for them.
 struct run_script {
     symmetric_ref<script_step> steps;
     symmetric_ref<script_result> results;  ///< of receives and probes by step, then of what was left
@@ -40,38 +41,53 @@ struct run_script {
     std::uint32_t n_lanes;
     bool takes_back;
     match_rules rules;
+    width by = width::lane;
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const auto lane = static_cast<std::uint32_t>(ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())));
+        const std::uint32_t lane = number_of(ctx);
         if (lane >= n_lanes) return;
+        const bool leads = world.share(ctx, by).first == 0;
         const std::uint32_t first = lane * most_steps;
         message_request requests[most_steps];
         std::uint32_t open = 0;
         for (std::uint32_t i = 0; i < most_steps; ++i) {
             if (!step(ctx, world, first, i, requests, open)) return;
         }
-        std::uint64_t received = 0;
         for (std::uint32_t i = 0; i < most_steps; ++i) {
-            if (what_of(ctx, first + i) != action::receive) continue;
-            if (takes_back && !requests[i].is_null() && world.cancel(ctx, requests[i]) != status::ok) return;
+            if (what_of(ctx, first + i) != action::receive || requests[i].is_null()) continue;
+            if (takes_back && world.cancel(ctx, requests[i], by) != status::ok) return;
             message_status got;
-            if (!requests[i].is_null()) {
-                if (world.wait(ctx, requests[i], &got) != status::ok) return;
-                note(ctx, first + i, first + i, got, 0);
-            }
-            received += results.local(ctx)[first + i].cancelled != 0 ? 0 : 1;
+            if (world.wait(ctx, requests[i], &got, by) != status::ok) return;
+            if (leads) note(ctx, first + i, first + i, got, 0);
         }
-        atomic_add(ctx, rest[0], ~received + 1);
-        ctx.fence(scope::device);
-        atomic_add(ctx, done[0], 1);
-        if (lane == 0 && !receive_rest(ctx, world)) return;
+        if (leads) count_received(ctx, first);
+        if (leads && lane == 0 && !receive_rest(ctx, world)) return;
         for (std::uint32_t i = 0; i < most_steps; ++i) {
-            if (what_of(ctx, first + i) == action::send && world.wait(ctx, requests[i]) != status::ok) return;
+            if (what_of(ctx, first + i) != action::send) continue;
+            if (world.wait(ctx, requests[i], nullptr, by) != status::ok) return;
         }
     }
 
 private:
+    /// Of the lane, the warp or the block. Blocks that run the functor are the last ones.
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t number_of(Ctx& ctx) const {
+        if (by == width::block) return static_cast<std::uint32_t>(ctx.n_blocks() - 1 - ctx.block());
+        const auto lane = static_cast<std::uint32_t>(ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())));
+        return by == width::lane ? lane : lane / static_cast<std::uint32_t>(Ctx::warp_lanes);
+    }
+    template <class Ctx>
+    LANEWAY_FN void count_received(Ctx& ctx, std::uint32_t first) const {
+        std::uint64_t received = 0;
+        for (std::uint32_t i = first; i < first + most_steps; ++i) {
+            const script_result r = results.local(ctx)[i];
+            received += what_of(ctx, i) == action::receive && r.cancelled == 0 ? 1 : 0;
+        }
+        atomic_add(ctx, rest[0], ~received + 1);
+        ctx.fence(scope::device);
+        atomic_add(ctx, done[0], 1);
+    }
     template <class Ctx>
     LANEWAY_FN action what_of(Ctx& ctx, std::uint32_t at) const {
         const script_step now = steps.local(ctx)[at];
@@ -99,7 +115,8 @@ private:
     /// Where no receive may ask for any: looks until there is a message, source by source, and tag by tag.
     template <class Ctx, class World>
     LANEWAY_FN bool find_rest(Ctx& ctx, World& world, match_key& next) const {
-        const std::uint32_t tags = rules.no_any_tag ? script_tags : 1, n = static_cast<std::uint32_t>(ctx.n_pes());
+        const std::uint32_t tags = rules.no_any_tag ? script_tags * n_lanes : 1;
+        const auto n = static_cast<std::uint32_t>(ctx.n_pes());
         bool found = false;
         message_status what;
         for (std::uint32_t i = 0; !found; ++i) {
@@ -114,34 +131,32 @@ private:
                          std::uint32_t& open) const {
         const std::uint32_t at = first + i;
         const script_step now = steps.local(ctx)[at];
+        const bool leads = world.share(ctx, by).first == 0;
         const std::int64_t peer = now.peer, tag = now.tag;
+        message_status got;
         switch (now.what) {
-            case action::send: {
-                const auto me = static_cast<std::uint64_t>(ctx.pe());
-                for (std::uint32_t w = 0; w < now.words; ++w) {
-                    from.local(ctx)[at * longest + w] = me << 32 | at << 16 | w;
-                }
-                const bool waits = at % 5 == 0;
-                return (waits ? world.issend(ctx, from[at * longest], now.words, peer, tag, requests[i])
-                              : world.isend(ctx, from[at * longest], now.words, peer, tag, requests[i])) == status::ok;
-            }
+            case action::send: return send(ctx, world, at, now, requests[i]) == status::ok;
             case action::receive:
+                if (now.waits) {
+                    if (world.recv(ctx, to[at * longest], longest, peer, tag, &got, by) != status::ok) return false;
+                    if (leads) note(ctx, at, at, got, 0);
+                    return true;
+                }
                 open = i;
-                return world.irecv(ctx, to[at * longest], longest, peer, tag, requests[i]) == status::ok;
+                return world.irecv(ctx, to[at * longest], longest, peer, tag, requests[i], by) == status::ok;
             case action::test: {
                 bool over = false;
-                message_status got;
                 const bool had = !requests[open].is_null();
                 if (what_of(ctx, first + open) != action::receive || !had) return true;
-                if (world.test(ctx, requests[open], over, &got) != status::ok) return false;
-                if (over) note(ctx, first + open, first + open, got, at + 1);
+                if (world.test(ctx, requests[open], over, &got, by) != status::ok) return false;
+                if (over && leads) note(ctx, first + open, first + open, got, at + 1);
                 return true;
             }
             case action::probe: {
                 bool found = false;
                 message_status what;
-                if (world.iprobe(ctx, peer, tag, found, what) != status::ok) return false;
-                if (found) {
+                if (world.iprobe(ctx, peer, tag, found, what, by) != status::ok) return false;
+                if (found && leads) {
                     results.local(ctx)[at] =
                         script_result{what.source, what.tag, 0, 0, static_cast<std::uint32_t>(what.bytes / 8), 0};
                 }
@@ -149,6 +164,18 @@ private:
             }
             default: return true;
         }
+    }
+    template <class Ctx, class World>
+    LANEWAY_FN status send(Ctx& ctx, World& world, std::uint32_t at, const script_step& now,
+                           message_request& sent) const {
+        const auto me = static_cast<std::uint64_t>(ctx.pe());
+        for (std::uint32_t w = 0; w < now.words && world.share(ctx, by).first == 0; ++w) {
+            from.local(ctx)[at * longest + w] = me << 32 | at << 16 | w;
+        }
+        const auto what = from[at * longest];
+        if (now.waits) return world.send(ctx, what, now.words, now.peer, now.tag, by);
+        return at % 5 == 0 ? world.issend(ctx, what, now.words, now.peer, now.tag, sent, by)
+                           : world.isend(ctx, what, now.words, now.peer, now.tag, sent, by);
     }
     template <class Ctx>
     LANEWAY_FN void note(Ctx& ctx, std::uint32_t at, std::uint32_t buffer, const message_status& got,
@@ -218,7 +245,8 @@ script random_script(std::mt19937& random, int pes, std::uint32_t n_lanes, wanti
 
 using results_of_pes = std::vector<std::vector<script_result>>;
 
-results_of_pes run_on(options o, const script& program, communicator_options how, bool takes_back) {
+results_of_pes run_on(options o, const script& program, communicator_options how, bool takes_back,
+                      width by = width::lane) {
     how.rules = program.rules;
     o.cpu_threads = std::max(o.cpu_threads, static_cast<int>(program.n_lanes));
     runtime rt(o);
@@ -234,7 +262,7 @@ results_of_pes run_on(options o, const script& program, communicator_options how
     }
     auto world = rt.communicator(how);
     rt.run(run_script{steps.ref(), results.ref(), from.ref(), to.ref(), rest.ref(), done.ref(), program.n_lanes,
-                      takes_back, program.rules},
+                      takes_back, program.rules, by},
            world);
     EXPECT_TRUE(world.pending().empty()) << world.account();
     results_of_pes all;
