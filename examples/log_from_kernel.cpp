@@ -31,26 +31,24 @@ struct count {
     }
 };
 
+/// Called for each i.
 struct log_long_sequences {
-    std::uint32_t numbers;
     std::uint32_t awaited;
     lw::host_calls_ref<finding, receipt> log;
     lw::symmetric_ref<std::uint64_t> results;  ///< [0] findings, [1] line of the awaited number
 
     template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        for (std::uint64_t n = ctx.rank() + 1; n < numbers; n += ctx.size()) {
-            const finding found{static_cast<std::uint32_t>(n), length_of(n)};
-            if (found.steps <= 400) continue;
-            if (found.number != awaited) {
-                if (log.post(ctx, found) != lw::status::ok) return;  // written some time before the run is over
-            } else {
-                const auto answer = log.call(ctx, found);
-                if (!answer) return;
-                lw::atomic_add(ctx, results[1], answer.value.line);
-            }
-            if (box.post(ctx, 0, 1u) != lw::status::ok) return;
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t i, Box& box) const {
+        const finding found{static_cast<std::uint32_t>(i + 1), length_of(i + 1)};
+        if (found.steps <= 400) return;
+        if (found.number != awaited) {
+            if (log.post(ctx, found) != lw::status::ok) return;  // written some time before the run is over
+        } else {
+            const auto answer = log.call(ctx, found);
+            if (!answer) return;
+            lw::atomic_add(ctx, results[1], answer.value.line);
         }
+        (void)box.post(ctx, 0, 1u);  // a failure ends the run
     }
 
 private:
@@ -76,7 +74,7 @@ void run(const std::string& path, const std::string& devices) {
     });
     const auto results = runtime.allocate<std::uint64_t>(2);
     const auto box = runtime.mailbox<std::uint32_t>(count{results.ref()});
-    runtime.run(log_long_sequences{1'000'000, 837'799, log.ref(), results.ref()}, box);
+    runtime.for_each(999'999, log_long_sequences{837'799, log.ref(), results.ref()}, box);
 
     if (!file.flush()) throw lw::system_error(path + ": cannot be written");
     std::uint64_t awaited_line = 0;

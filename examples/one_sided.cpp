@@ -13,20 +13,17 @@ namespace example {
 constexpr std::uint64_t bins = 1024;  // the longest Collatz sequence from below 100,000 takes 350 steps
 constexpr std::uint64_t hops = 1000;
 
-/// How many steps does the Collatz sequence take from each number? Bin b belongs to PE b mod n_pes.
+/// How many steps does the Collatz sequence take from i + 1? Bin b belongs to PE b mod n_pes.
 struct count_lengths {
-    std::uint64_t numbers;
     lw::symmetric_ref<std::uint64_t> table;
 
     template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t i, Box& box) const {
         lw::one_sided remote(ctx, box);
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
-        for (std::uint64_t n = ctx.rank() + 1; n < numbers; n += ctx.size()) {
-            std::uint64_t steps = 0;
-            for (std::uint64_t x = n; x != 1; ++steps) x = x % 2 == 0 ? x / 2 : 3 * x + 1;
-            if (remote.add(table[steps / pes], static_cast<int>(steps % pes), 1) != lw::status::ok) return;
-        }
+        std::uint64_t steps = 0;
+        for (std::uint64_t x = i + 1; x != 1; ++steps) x = x % 2 == 0 ? x / 2 : 3 * x + 1;
+        (void)remote.add(table[steps / pes], static_cast<int>(steps % pes), 1);  // a failure ends the run
     }
 };
 
@@ -78,7 +75,7 @@ struct start_token {
 
 void count(lw::runtime& runtime) {
     const auto table = runtime.allocate<std::uint64_t>(bins);
-    runtime.run(count_lengths{100'000, table.ref()}, runtime.one_sided());  // returns when all adds are done
+    runtime.for_each(99'999, count_lengths{table.ref()}, runtime.one_sided());  // returns when all adds are done
     const auto pes = static_cast<std::uint64_t>(runtime.n_pes());
     std::uint64_t counted = 0;
     std::uint64_t steps = 0;

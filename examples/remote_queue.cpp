@@ -1,5 +1,5 @@
-// A histogram by remote queues: each lane sends its numbers' bins to the PE that keeps them, as commands that run
-// there, and goes on when its PE's commands have been told as done.
+// A histogram by remote queues: lanes send the bins of numbers to the PEs that keep them, as commands that run
+// there; PE 0 waits until all have been told as done.
 //
 // Usage: remote_queue [DEVICES]     for example cpu:2, cuda, cuda:0-3; empty: every GPU, else one CPU device a core
 #include <iostream>
@@ -27,13 +27,13 @@ struct count {
 struct count_all {
     std::uint32_t done;
 
-    template <class Ctx, class Remote>
-    LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
-        for (std::uint64_t i = ctx.rank(); i < numbers; i += ctx.size()) {
+    template <class Ctx, class Indices, class Remote>
+    LANEWAY_FN void operator()(Ctx& ctx, Indices& indices, Remote& remote) const {
+        indices.for_each(ctx, [&](std::uint64_t i) {
             const std::uint64_t bin = i * i % bins;
             const int keeper = static_cast<int>(bin % static_cast<unsigned>(ctx.n_pes()));
-            if (remote.post(ctx, keeper, lw::task<count>, bin, {.signal = {0, done}}) != lw::status::ok) return;
-        }
+            (void)remote.post(ctx, keeper, lw::task<count>, bin, {.signal = {0, done}});  // a failure ends the run
+        });
         if (ctx.rank() == 0) (void)remote.wait_signal(ctx, done, numbers);  // PE 0 hears of all
     }
 };
@@ -45,7 +45,8 @@ void run(const std::string& devices) {
     const auto histogram = runtime.allocate<std::uint64_t>(bins), told = runtime.allocate<std::uint64_t>(1);
     lw::remote_queue remote(runtime.machine(), count{histogram.ref()});
     const auto done = remote.signal(told, 0);
-    runtime.run(count_all{done}, remote);
+    lw::index_space indices(numbers);  // shared out over the lanes of all PEs
+    runtime.run(count_all{done}, indices, remote);
     for (std::uint64_t bin = 0; bin < bins; ++bin) {
         std::cout << histogram.copy_out(static_cast<int>(bin) % runtime.n_pes())[bin] << ' ';
     }

@@ -51,19 +51,16 @@ struct look_at_sequence {
     }
 };
 
-struct post_sequences {
-    std::uint64_t starts;
-
+/// Called for each i: posts the sequence from i + 1.
+struct post_sequence {
     template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t i, Box& box) const {
         std::uint64_t numbers[longest_sequence];
-        for (std::uint64_t start = ctx.rank() + 1; start < starts; start += ctx.size()) {
-            std::uint64_t count = 0;
-            for (std::uint64_t x = start; x != 1; x = x % 2 == 0 ? x / 2 : 3 * x + 1) numbers[count++] = x;
-            numbers[count++] = 1;
-            const int pe = static_cast<int>(count % static_cast<std::uint64_t>(ctx.n_pes()));
-            if (box.post(ctx, pe, sequence{start}, numbers, count) != lw::status::ok) return;
-        }
+        std::uint64_t count = 0;
+        for (std::uint64_t x = i + 1; x != 1; x = x % 2 == 0 ? x / 2 : 3 * x + 1) numbers[count++] = x;
+        numbers[count++] = 1;
+        const int pe = static_cast<int>(count % static_cast<std::uint64_t>(ctx.n_pes()));
+        (void)box.post(ctx, pe, sequence{i + 1}, numbers, count);  // a failure ends the run
     }
 };
 
@@ -78,7 +75,7 @@ int main(int argc, char** argv) {
         const auto sums = runtime.allocate<std::uint64_t>(sizeof(example::totals) / sizeof(std::uint64_t));
         const auto store = runtime.allocate<std::uint64_t>(1'000'000);
         const auto box = runtime.mailbox<example::sequence>(example::look_at_sequence{sums.ref(), store.ref()});
-        const auto report = runtime.run(example::post_sequences{10'000}, box);
+        const auto report = runtime.for_each(9'999, example::post_sequence{}, box);
 
         example::totals all{};
         for (int pe = 0; pe < runtime.n_pes(); ++pe) {

@@ -1,4 +1,4 @@
-// Square numbers by a service: each lane asks for the roots of its numbers, and has the squares counted on PE 0.
+// Square numbers by a service: lanes ask for the roots of numbers, and have the squares counted on PE 0.
 //
 // Usage: service [DEVICES [SERVERS]]     DEVICES: cpu:2, cuda, cuda:0-3; empty: every GPU, else one CPU device a core.
 //                                        SERVERS: warps, host, pe; who carries out the requests
@@ -27,16 +27,15 @@ struct root {
     }
 };
 
-struct count_squares {
+/// Called for each number.
+struct count_square {
     lw::symmetric_ref<std::uint64_t> found;
 
     template <class Ctx, class Service>
-    LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
-        for (std::uint64_t i = ctx.rank(); i < numbers; i += ctx.size()) {
-            const auto answer = served.call(ctx, lw::task<root>, i);                      // waits for the answer
-            if (!answer) return;                                                          // the run is ending
-            if (answer.value * answer.value == i) (void)served.add(ctx, found[0], 0, 1);  // and this for nothing
-        }
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t i, Service& served) const {
+        const auto answer = served.call(ctx, lw::task<root>, i);                      // waits for the answer
+        if (!answer) return;                                                          // the run is ending
+        if (answer.value * answer.value == i) (void)served.add(ctx, found[0], 0, 1);  // and this for nothing
     }
 };
 
@@ -53,7 +52,7 @@ void run(const std::string& devices, const std::string& by) {
     lw::runtime runtime(options);
     const auto found = runtime.allocate<std::uint64_t>(1);
     lw::service served(runtime.machine(), {.by = servers(by)}, root{});
-    runtime.run(count_squares{found.ref()}, served);
+    runtime.for_each(numbers, count_square{found.ref()}, served);
     std::cout << found.copy_out(0)[0] << " squares below " << numbers << ", " << served.statistics().requests
               << " requests\n";
 }

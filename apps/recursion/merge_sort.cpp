@@ -142,7 +142,7 @@ std::vector<std::uint64_t> parts_of(runtime& rt, std::uint64_t keys, std::uint32
 }
 
 /// Gives PEs their parts of the keys, `most` in each array. Says what to sort: the first range for PE 0, and so on.
-std::vector<sorted_range> share_out(const std::vector<std::uint32_t>& keys, const std::vector<std::uint64_t>& begins,
+std::vector<sorted_range> shares_of(const std::vector<std::uint32_t>& keys, const std::vector<std::uint64_t>& begins,
                                     std::uint64_t most, symmetric_array<std::uint32_t>& to) {
     std::vector<sorted_range> parts;
     for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
@@ -189,7 +189,7 @@ merge_sort_result merge_sort(runtime& rt, const std::vector<std::uint32_t>& keys
     const std::uint64_t most = begins.back() - begins[begins.size() - 2];  // the last part is no smaller than others
     auto first = rt.allocate<std::uint32_t>(most);
     const auto second = rt.allocate<std::uint32_t>(most);
-    const auto parts = share_out(keys, begins, most, first);
+    const auto parts = shares_of(keys, begins, most, first);
     const sort_arrays arrays{{first.ref(), second.ref()}, grain};
     const std::uint32_t levels = levels_of(most, grain);
     if (grain <= max_lane_keys) {

@@ -185,18 +185,22 @@ private:
                       "collective between its epochs, or prepare a ring_all_reduce, which host threads start by "
                       "triggers");
         constexpr bool counts = (std::is_same_v<std::remove_cvref_t<Components>, index_space> || ...);
-        static_assert(
-            !counts,
-            "a session hands out no indices: for_each() between its epochs, or submit_many() to a pool of tasks");
-        static_assert(counts || ((!prepares<Components> || has_feed<Components>)&&...),
+        static_assert(has_body || !counts,
+                      "a session without a body hands out no indices: start(body, indices...), for_each() between its "
+                      "epochs, or submit_many() to a pool of tasks");
+        static_assert(((!prepares<Components> || has_feed<Components>)&&...),
                       "host threads cannot feed this component: it is for run()");
-        using routes_type = routes_of<session_ref_of<Components>...>;
-        using inbox = host_inbox_ref<route_list<routes_type>>;
+        using own_type = view_list<session_ref_of<Components>...>;
+        using views_type = decltype(distinct_views<>::of(std::declval<const session_ref_of<Components>&>()...));
         using resident = std::conditional_t<has_body, resident_body<Body>, no_body>;
-        using program = laneway::program<resident, inbox, session_ref_of<Components>...>;
+        using parts = session_parts<resident, views_type>;
+        using program = typename parts::program;
+        using session = typename parts::session;
         if (machine_.n_processes() > 1) throw usage_error("a session belongs to a job of one process");
         refuse_twice({identity_of(components)...});
-        (refuse_beside(components, {{identity_of(components)}...}), ...);
+        const auto present =
+            present_in(std::type_identity<views_type>(), std::type_identity<own_type>(), components...);
+        (refuse_beside(components, present), ...);
         (refuse_others(components, machine_), ...);
         refuse_thresholds((0 + ... + (has_threshold(components) ? 1 : 0)));
         const auto mine = machine_.refuse_during_run();
@@ -205,12 +209,12 @@ private:
         auto resources = std::make_unique<comm_resources>(machine_, options_, plan, until);
         std::vector<std::shared_ptr<session_feed>> feeds;
         (add_feed(feeds, components, plan), ...);
-        const auto launch = [this, plan, over = resident{body},
-                             refs = std::tuple(components...)](session<routes_type>& started) {
+        const auto launch = [this, plan, over = resident{body}, refs = std::tuple(components...)](session& started) {
             return std::apply([&](const auto&... all) { return launch_session<program>(started, plan, over, all...); },
                               refs);
         };
-        return session<routes_type>(machine_, options_, std::move(resources), std::move(feeds), launch);
+        return session(machine_, options_, plan, std::move(resources), {identity_of(components)...}, std::move(feeds),
+                       launch);
     }
 
     template <class Body, class... Components>
@@ -220,7 +224,9 @@ private:
         static_assert(!(takes_from_host<ref_of<Components>> || ...),
                       "host threads feed this component: it is for start(components...)");
         refuse_twice({identity_of(components)...});
-        (refuse_beside(components, present_in(std::type_identity<views_type>(), components...)), ...);
+        const auto present = present_in(std::type_identity<views_type>(),
+                                        std::type_identity<view_list<ref_of<Components>...>>(), components...);
+        (refuse_beside(components, present), ...);
         (refuse_others(components, machine_), ...);
         refuse_thresholds((0 + ... + (has_threshold(components) ? 1 : 0)));
         const auto mine = machine_.refuse_during_run();
@@ -239,7 +245,9 @@ private:
     /// Runs the program of a session until it ends by itself.
     template <class Program, class Session, class Body, class... Components>
     double launch_session(Session& started, const comm_plan& plan, const Body& body, const Components&... components) {
-        const auto views_on = [&](int pe) { return views_of(started.inbox(pe), session_ref_in(components, pe)...); };
+        const auto views_on = [&](int pe) {
+            return in_front(started.inbox(pe), distinct_views<>::of(session_ref_in(components, pe)...));
+        };
         comm_resources& resources = started.resources();
         const auto programs = programs_for<Program>(plan, resources, body, views_on, policy_of(components...),
                                                     started.epochs(), started.comes_back());

@@ -112,8 +112,8 @@ void comm_resources::make_children(std::size_t p, bool mute) {
     for (int i = 0; i < children; ++i) {
         const auto c = static_cast<std::size_t>(termination_tree::first_child(pe) + i);
         const auto& child = device_of(c);
-        commands_[c] = find_transport(*device, *child).place(device, child, plan_.command_bytes());
-        termination_replies_[c] = find_transport(*child, *device).place(child, device, plan_.reply_bytes());
+        commands_[c] = find_transport(*device, *child).allocate(device, child, plan_.command_bytes());
+        termination_replies_[c] = find_transport(*child, *device).allocate(child, device, plan_.reply_bytes());
         commands.push_back(reinterpret_cast<std::uint64_t*>(mute ? unheard_.data() : commands_[c].get()));
         replies.push_back(reinterpret_cast<const std::uint64_t*>(termination_replies_[c].get()));
     }

@@ -19,7 +19,7 @@ std::vector<std::byte*> allocate_for_reader(machine& machine, int reader,
         }
         if (bytes == 0) continue;
         // The machine has connected all its GPUs, so one writer speaks for the others.
-        pieces.push_back({reader, way->place(machine.device(writers[0]), to, bytes), bytes});
+        pieces.push_back({reader, way->allocate(machine.device(writers[0]), to, bytes), bytes});
         std::byte* part = pieces.back().memory.get();
         for (const int writer : writers) {
             if (bytes_from(writer) == 0) continue;

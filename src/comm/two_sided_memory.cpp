@@ -260,7 +260,7 @@ quota_statistics two_sided_memory::unexpected_memory(int pe) const {
     return parts_[static_cast<std::size_t>(pe)].payloads->quotas()[0];
 }
 
-bool two_sided_memory::at_rest() const {
+bool two_sided_memory::is_passive() const {
     std::uint64_t created = 0, completed = 0;
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
         const part& mine = parts_[static_cast<std::size_t>(pe)];

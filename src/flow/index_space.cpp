@@ -20,7 +20,8 @@ std::uint64_t share(std::uint64_t n, std::uint64_t lanes, std::uint64_t all) {
 
 }  // namespace
 
-void index_space::begin(machine& machine, const comm_plan& plan, const run_deadline&) {
+void shared_index_space::begin(machine& machine, const comm_plan& plan) {
+    if (in_session_) throw usage_error("the index space belongs to a session that has not been stopped");
     const auto pes = static_cast<std::size_t>(machine.n_pes());
     if (counts_ && counts_->size() != pes) {
         throw usage_error("an index space has counts for " + std::to_string(counts_->size()) +
@@ -32,7 +33,7 @@ void index_space::begin(machine& machine, const comm_plan& plan, const run_deadl
     for (const auto& grid : plan.grids) lanes += grid.worker_lanes();
     for (std::size_t pe = 0; pe < pes; ++pe) {
         const pe_grid& grid = plan.grids[pe];
-        ref_type& part = refs_.emplace_back();
+        index_space_ref& part = refs_.emplace_back();
         if (!counts_) {
             part.first = share(n_, before, lanes);
             part.count = share(n_, before += grid.worker_lanes(), lanes) - part.first;
@@ -47,9 +48,9 @@ void index_space::begin(machine& machine, const comm_plan& plan, const run_deadl
 }
 
 /// The words know a run by its number, which comes again after many runs: then they are cleared, and else never.
-void index_space::number_run(machine& machine) {
+void shared_index_space::number_run(machine& machine) {
     const bool kept = lies_on(machine);
-    if (kept && run_ + 1 < 1u << ref_type::run_bits) {
+    if (kept && run_ + 1 < 1u << index_space_ref::run_bits) {
         ++run_;
         return;
     }
@@ -64,7 +65,7 @@ void index_space::number_run(machine& machine) {
 }
 
 /// Whether the words are those of its devices. Another runtime's machine may lie where that of the last run did.
-bool index_space::lies_on(const machine& machine) const {
+bool shared_index_space::lies_on(const machine& machine) const {
     if (next_.size() != static_cast<std::size_t>(machine.n_pes())) return false;
     for (std::size_t pe = 0; pe < next_.size(); ++pe) {
         if (next_[pe].owner() != machine.device(static_cast<int>(pe))) return false;
@@ -72,7 +73,7 @@ bool index_space::lies_on(const machine& machine) const {
     return true;
 }
 
-std::uint64_t index_space::piece_of(std::uint64_t count, const pe_grid& grid) const {
+std::uint64_t shared_index_space::piece_of(std::uint64_t count, const pe_grid& grid) const {
     const std::uint64_t at_least = count / max_pieces + 1;
     if (options_.for_warps) return at_least;
     const std::uint64_t rows = count / (grid.worker_lanes() * pieces_a_warp);

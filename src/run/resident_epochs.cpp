@@ -1,5 +1,6 @@
 // Of a resident program, what host threads wait for: epochs, and how their waits end.
 #include <sstream>
+#include <utility>
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
@@ -24,7 +25,7 @@ epoch_words resident_program::epochs() const {
 }
 
 while_waiting resident_program::waiting() {
-    return [this, limit = limit_of_waits(), looks = 0u]() mutable {
+    return [this, limit = limit_of_waits(), looks = 0u, late = false]() mutable {
         if (++looks % 64 != 0) {
             std::this_thread::yield();
             return;
@@ -36,7 +37,8 @@ while_waiting resident_program::waiting() {
         }
         if (over_) throw usage_error("the session was stopped before it did what a host thread waited for");
         interruption::poll();
-        if (limit.is_over()) pass_deadline();
+        // What is waited for may have come since the last look, which the caller does once more.
+        if (limit.is_over() && std::exchange(late, true)) pass_deadline();
         // Longer where it has lasted for a tenth of a second.
         if (looks > 4096) std::this_thread::sleep_for(std::chrono::microseconds(looks > 65'536 ? 500 : 20));
     };

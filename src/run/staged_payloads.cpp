@@ -1,15 +1,16 @@
-#include "laneway/task/host_payloads.hpp"
+#include "laneway/run/staged_payloads.hpp"
 
 #include <atomic>
 #include <cstring>
 #include <new>
-#include <string>
+#include <utility>
 
 #include "laneway/base/error.hpp"
 
 namespace laneway {
 
-host_payloads::host_payloads(const machine& machine, std::size_t bytes) : bytes_(bytes / 16 * 16) {
+staged_payloads::staged_payloads(const machine& machine, std::size_t bytes, std::string bounded_by)
+    : bytes_(bytes / 16 * 16), bounded_by_(std::move(bounded_by)) {
     if (bytes_ == 0) return;
     int user = 0;  // lanes of every PE read it: memory that GPUs reach, if there is one
     while (machine.has_gpus() && !machine.device(user)->is_gpu()) ++user;
@@ -17,41 +18,40 @@ host_payloads::host_payloads(const machine& machine, std::size_t bytes) : bytes_
     free_.add_region(memory_.get(), bytes_);
 }
 
-void* host_payloads::try_take(std::size_t bytes) {
+void* staged_payloads::try_take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(on_their_way_, [&](remote_staged* staged) {
-        // Partner: the release store in remote_runner::land.
-        if (std::atomic_ref(staged->has_landed).load(std::memory_order_acquire) == 0) return false;
+    std::erase_if(on_their_way_, [&](staged_payload* staged) {
+        // Partner: the release store of the lane that has used it.
+        if (std::atomic_ref(staged->is_used).load(std::memory_order_acquire) == 0) return false;
         free_.deallocate(staged);
         return true;
     });
     return free_.try_allocate(bytes);
 }
 
-host_payloads::room::room(host_payloads& all, const host_payload* payload, const while_waiting& waiting) : all_(all) {
-    const auto data = payload == nullptr ? std::span<const std::byte>{} : payload->data();
+staged_payloads::room::room(staged_payloads& all, std::span<const std::byte> data, const while_waiting& waiting)
+    : all_(all) {
     if (data.empty()) return;
-    const std::size_t most = all.bytes_ < sizeof(remote_staged) ? 0 : all.bytes_ - sizeof(remote_staged);
+    const std::size_t most = all.bytes_ < sizeof(staged_payload) ? 0 : all.bytes_ - sizeof(staged_payload);
     if (data.size() > most) {
-        throw usage_error("remote queue: a payload of " + std::to_string(data.size()) +
-                          " bytes, where remote_queue_options::host_payload_bytes leaves room for " +
-                          std::to_string(most));
+        throw usage_error("a payload of " + std::to_string(data.size()) + " bytes, where " + all.bounded_by_ +
+                          " leaves room for " + std::to_string(most));
     }
     std::unique_lock turn(all.turn_, std::defer_lock);
     while (!turn.try_lock()) waiting();
     void* place = nullptr;
-    while ((place = all.try_take(sizeof(remote_staged) + data.size())) == nullptr) waiting();
-    staged_ = new (place) remote_staged{};
+    while ((place = all.try_take(sizeof(staged_payload) + data.size())) == nullptr) waiting();
+    staged_ = new (place) staged_payload{};
     std::memcpy(staged_->data(), data.data(), data.size());
 }
 
-host_payloads::room::~room() {
+staged_payloads::room::~room() {
     if (!is_mine_ || staged_ == nullptr) return;
     const std::lock_guard lock(all_.mutex_);
     all_.free_.deallocate(staged_);
 }
 
-void host_payloads::room::hand_over() {
+void staged_payloads::room::hand_over() {
     if (staged_ == nullptr) return;
     const std::lock_guard lock(all_.mutex_);
     all_.on_their_way_.push_back(staged_);

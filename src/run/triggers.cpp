@@ -328,7 +328,7 @@ std::vector<waiting_tag> trigger_memory::waiting() const {
         const auto slots = slots_.copy_out(pe);
         for (std::uint32_t tag = 0; tag < slots.size(); ++tag) {
             const trigger_word word{slots[tag].word};
-            if (word.at_rest(slots[tag].fired)) continue;
+            if (word.is_passive(slots[tag].fired)) continue;
             found.push_back({pe, tag, word.count(), word.threshold(), slots[tag].fired});
         }
     }

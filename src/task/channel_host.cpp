@@ -28,7 +28,8 @@ std::atomic_ref<std::uint64_t> word(const std::shared_ptr<std::byte>& memory) {
 }  // namespace
 
 program_access::use channel_host::session() {
-    return access_.hold("host threads use a graph while its session runs, from runtime::start to stop");
+    return access_.hold(
+        "host threads use a graph, or call a fork-join program, while its session runs, from runtime::start to stop");
 }
 
 channel_host::channel_host(machine& machine, channel_table table, std::vector<channel_plan> plans,

@@ -76,7 +76,8 @@ void remote_memory::post(int pe, std::uint32_t kind, remote_header& record, std:
     if (payload != nullptr) {
         record.landed = {payload->buffer(), static_cast<std::uint32_t>(payload->count()), payload->at()};
     }
-    host_payloads::room room(*payloads_, payload, waiting);  // before what commands without a payload wait for
+    const auto data = payload == nullptr ? std::span<const std::byte>{} : payload->data();
+    staged_payloads::room room(*payloads_, data, waiting);  // before what commands without a payload wait for
     std::optional<host_inboxes::awaited> answer;
     if (ends) {
         answer.emplace(inbox, waiting);
@@ -121,7 +122,8 @@ void remote_memory::attach(machine& machine, const comm_plan&) {
         inboxes_.push_back(
             std::make_unique<host_inboxes>(machine, sizeof(remote_posted) + bytes, 0, options_.host_slots));
     }
-    payloads_ = std::make_unique<host_payloads>(machine, buffers_.empty() ? 0 : options_.host_payload_bytes);
+    payloads_ = std::make_unique<staged_payloads>(machine, buffers_.empty() ? 0 : options_.host_payload_bytes,
+                                                  "remote_queue_options::host_payload_bytes");
 }
 
 }  // namespace laneway

@@ -17,8 +17,8 @@ public:
     bool connects(const device& writer, const device& reader) const override {
         return !writer.is_gpu() && !reader.is_gpu();
     }
-    std::shared_ptr<std::byte> place(const std::shared_ptr<device>&, const std::shared_ptr<device>& reader,
-                                     std::size_t bytes) const override {
+    std::shared_ptr<std::byte> allocate(const std::shared_ptr<device>&, const std::shared_ptr<device>& reader,
+                                        std::size_t bytes) const override {
         return on_device(reader, bytes);
     }
 };
@@ -29,8 +29,8 @@ public:
     bool connects(const device& writer, const device& reader) const override {
         return writer.is_gpu() && reader.is_gpu();
     }
-    std::shared_ptr<std::byte> place(const std::shared_ptr<device>& writer, const std::shared_ptr<device>& reader,
-                                     std::size_t bytes) const override {
+    std::shared_ptr<std::byte> allocate(const std::shared_ptr<device>& writer, const std::shared_ptr<device>& reader,
+                                        std::size_t bytes) const override {
         connect_gpus({writer, reader});
         return on_device(reader, bytes);
     }
@@ -42,8 +42,8 @@ public:
     bool connects(const device& writer, const device& reader) const override {
         return writer.is_gpu() != reader.is_gpu();
     }
-    std::shared_ptr<std::byte> place(const std::shared_ptr<device>& writer, const std::shared_ptr<device>& reader,
-                                     std::size_t bytes) const override {
+    std::shared_ptr<std::byte> allocate(const std::shared_ptr<device>& writer, const std::shared_ptr<device>& reader,
+                                        std::size_t bytes) const override {
         auto memory = allocate_host_visible(bytes, true);
         std::byte* first = memory.get();
         return {first, [writer, reader, owner = std::move(memory)](std::byte*) mutable {

@@ -25,8 +25,8 @@ public:
                 std::uint32_t slots)
         : reader_(reader), chunk_messages_(shape.messages()) {
         const std::size_t payload = std::size_t{slots} * shape.bytes();
-        payload_ = find_transport(*host, *reader).place(host, reader, payload + slots * sizeof(std::uint64_t));
-        credits_ = find_transport(*reader, *host).place(reader, host, slots * sizeof(std::uint64_t));
+        payload_ = find_transport(*host, *reader).allocate(host, reader, payload + slots * sizeof(std::uint64_t));
+        credits_ = find_transport(*reader, *host).allocate(reader, host, slots * sizeof(std::uint64_t));
         ring_.slots = payload_.get();
         ring_.flags = reinterpret_cast<std::uint64_t*>(payload_.get() + payload);
         ring_.credits = reinterpret_cast<std::uint64_t*>(credits_.get());

@@ -145,7 +145,17 @@ void nobody_would_call_them(lw::runtime& runtime) {
 }
 void nobody_would_take_them(lw::runtime& runtime) {
     lw::index_space indices(3);
-    (void)runtime.start(indices);  // error: a session hands out no indices: for_each
+    (void)runtime.start(indices);  // error: a session without a body hands out no indices
+}
+void one_of_two(lw::runtime& runtime) {
+    const auto first = runtime.mailbox<question>(forwarding{}), second = runtime.mailbox<question>(forwarding{});
+    auto session = runtime.start(first, second);
+    session.post(first, 0, question{});
+    session.post(0, question{});  // error: two mailboxes of the session carry messages of this type
+}
+void no_such_mailbox(lw::runtime& runtime) {
+    auto session = runtime.start(runtime.mailbox<question>(forwarding{}));
+    session.post(runtime.mailbox<double>(of_numbers{}), 0, 3.5);  // error: the session has no such mailbox
 }
 struct asks_for_no_agent {
     template <class Ctx>

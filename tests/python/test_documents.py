@@ -119,6 +119,22 @@ def test_cpp_example() -> None:
     assert squeezed(handler) in squeezed((ROOT / "examples" / "one_sided.cpp").read_text())
 
 
+# Words of the library's own in whose place it has those of the field: passive, sender, queue, termination detection.
+REPLACED = (
+    "at_rest|run_dry|see_end|keep_up|run_turns|share_out|outbox|post_office|ring_mesh|onward_post|kept_post|proven_words|"
+    "reply_desk|transfer_desk|remote_poster"
+)
+
+
+def test_words_that_others_have_replaced_do_not_come_back() -> None:
+    folders = ("include", "src", "apps", "study", "styles", "examples", "python", "docs/guides", "docs/architecture")
+    for folder in folders:
+        for file in (ROOT / folder).rglob("*"):
+            if file.suffix in (".hpp", ".cpp", ".cu", ".cuh", ".py", ".md"):
+                found = re.search(rf"\b({REPLACED})\b", file.read_text())
+                assert found is None, f"{file.relative_to(ROOT)}: {found[0]}"
+
+
 def test_guide_to_components_shows_a_program() -> None:
     example = squeezed((ROOT / "examples" / "tally.cpp").read_text())
     blocks = code_blocks(DOCS / "guides" / "components.md", "cpp")

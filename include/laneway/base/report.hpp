@@ -29,7 +29,7 @@ struct memory_held {
     std::uint64_t bytes = 0;  ///< of the pages that they lie in, and of those that the quota keeps besides
 };
 
-/// A tag of triggered operations that has been triggered, or prepared, and is not at rest.
+/// A tag of triggered operations that has been triggered, or prepared, and is not passive.
 struct waiting_tag {
     int pe = 0;
     std::uint32_t tag = 0;

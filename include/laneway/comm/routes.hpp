@@ -122,6 +122,7 @@ template <class... M, class... H>
 struct route_list<routes<route<M, H>...>> {
     static constexpr std::uint32_t count = sizeof...(M);
     static constexpr bool allocates = (allocating<H> || ...);
+    static constexpr bool any_payload = (taking_payload<H> || ...);
     static constexpr bool forwards = ((forwarding<H> || others_forward<H>) || ...);
     static constexpr auto answer_words = static_cast<std::uint32_t>(greatest(answer_words_of<H>...));
     static constexpr std::size_t message_bytes = greatest(sizeof(M)...);

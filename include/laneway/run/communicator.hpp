@@ -36,7 +36,7 @@ public:
         if (&machine != &owner_) throw usage_error("a communicator belongs to the runtime that has made it");
         refuse_in_session();
         // What a failed run has left is not known.
-        if (open_ && !(ended_well_ && memory_.at_rest())) memory_.clear();
+        if (open_ && !(ended_well_ && memory_.is_passive())) memory_.clear();
         open_ = true;
         ended_well_ = in_session_ = false;
     }

@@ -236,10 +236,9 @@ private:
     }
 };
 
-inline view_list<> views_of() { return {}; }
 template <class First, class... Rest>
-view_list<First, Rest...> views_of(const First& first, const Rest&... rest) {
-    return {first, views_of(rest...)};
+view_list<First, Rest...> in_front(const First& first, const view_list<Rest...>& rest) {
+    return {first, rest};
 }
 
 template <class... All>

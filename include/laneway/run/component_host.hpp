@@ -91,10 +91,12 @@ struct present_component {
     bool renamed = false;  ///< an earlier one carries messages of its types: see component_messages.hpp
 };
 
-/// The components of a run whose program has these views of them.
-template <class... Views, component... Components>
-std::vector<present_component> present_in(std::type_identity<view_list<Views...>>, const Components&... all) {
-    return {{identity_of(all), !std::is_same_v<Views, ref_of<Components>>}...};
+/// The components of a run, or a session, whose program has these views of them, and would have `Own` if they were
+/// alone.
+template <class... Views, class... Own, component... Components>
+std::vector<present_component> present_in(std::type_identity<view_list<Views...>>,
+                                          std::type_identity<view_list<Own...>>, const Components&... all) {
+    return {{identity_of(all), !std::is_same_v<Views, Own>}...};
 }
 
 /// Throws usage_error where a component cannot be beside `all`, which has no pool for its tasks for instance.

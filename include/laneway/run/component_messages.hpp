@@ -184,6 +184,33 @@ struct numbered_mailbox_ref {
     }
 };
 
+/// What host threads know of a component's view: whose mailbox it is, and what its messages are carried as.
+template <class View>
+struct host_mailbox {
+    using routes_type = void;  ///< it is none
+};
+template <class Routes>
+struct host_mailbox<mailbox_ref<Routes>> {
+    using routes_type = Routes;
+    static constexpr bool is_numbered = false;
+    template <class Message>
+    using carried = Message;
+};
+template <std::uint32_t Number, class Routes>
+struct host_mailbox<numbered_mailbox_ref<Number, Routes>> {
+    using routes_type = Routes;
+    static constexpr bool is_numbered = true;
+    template <class Message>
+    using carried = component_message<Number, Message>;
+};
+
+/// Whether a message's type alone does not tell which mailbox of these views is meant.
+template <class Message, class View>
+inline constexpr bool needs_its_mailbox = false;
+template <class Message, std::uint32_t Number, class Routes>
+inline constexpr bool needs_its_mailbox<Message, numbered_mailbox_ref<Number, Routes>> =
+    route_list<Routes>::template has<Message>;
+
 template <class One, class Other>
 inline constexpr bool share_messages = false;
 template <class... M, class... H, class Other>
@@ -200,7 +227,7 @@ View numbered_view(const View& view) {
     return view;
 }
 
-/// Device views of a run's components, whose messages all differ. `Earlier`: those before. Host.
+/// Device views of a program's components, whose messages all differ. `Earlier`: those before. Host.
 template <class... Earlier>
 struct distinct_views {
     static view_list<> of() { return {}; }
@@ -212,12 +239,6 @@ struct distinct_views {
         } else {
             return in_front(first, behind);
         }
-    }
-
-private:
-    template <class View, class... Behind>
-    static view_list<View, Behind...> in_front(const View& view, const view_list<Behind...>& behind) {
-        return {view, behind};
     }
 };
 

@@ -8,6 +8,7 @@
 #include "laneway/comm/answers.hpp"
 #include "laneway/comm/termination_ref.hpp"
 #include "laneway/run/component.hpp"
+#include "laneway/run/staged_payload.hpp"
 #include "laneway/simt/group.hpp"
 
 namespace laneway {
@@ -28,6 +29,21 @@ struct inbox_slot {
         return (header_bytes + message_bytes + 63) / 64 * 64;
     }
 };
+
+/// A message with a payload as it lies in a slot.
+template <class Message>
+struct posted_payload {
+    staged_payload* payload;  ///< null: no elements
+    std::uint64_t count;
+    Message header;
+};
+
+/// Bytes of the longest message of an inbox. `List`: of the program.
+template <class List>
+inline constexpr std::size_t inbox_message_bytes = 0;
+template <class... M, class... H>
+inline constexpr std::size_t inbox_message_bytes<route_list<routes<route<M, H>...>>> =
+    greatest((taking_payload<H> ? sizeof(posted_payload<M>) : sizeof(M))...);
 
 /// Before each answer to a call of the host; the answer follows, aligned to 16 bytes.
 struct inbox_answer {
@@ -196,7 +212,11 @@ private:
         ctx.fence(order::release, scope::device);  // and so does its handler: a message brings what its lane has fenced
         bool served = false;
         List::visit(slot.kind, [&]<class Message, class Handler>() {
-            if constexpr (!taking_payload<Handler>) {  // the host posts no others
+            if constexpr (taking_payload<Handler>) {
+                const auto posted = *slot.template message<posted_payload<Message>>();
+                inbox_.give_back(ctx, number);
+                if (!inbox_.loses) served = serve_payload<typename Handler::element>(ctx, posted);
+            } else {
                 const Message message = *slot.template message<Message>();
                 inbox_.give_back(ctx, number);
                 if (inbox_.loses) return;
@@ -211,6 +231,18 @@ private:
             }
         });
         return served;
+    }
+
+    /// The same for a message with a payload, on which the handler runs where it is. One that the handler rejects is
+    /// served by that.
+    template <class Element, class Message>
+    LANEWAY_FN bool serve_payload(Ctx& ctx, const posted_payload<Message>& posted) {
+        const std::byte* const data = posted.payload == nullptr ? nullptr : posted.payload->data();
+        const status code =
+            out_.post(ctx, ctx.pe(), posted.header, reinterpret_cast<const Element*>(data), posted.count);
+        // Partner: the host's acquire load in staged_payloads.
+        if (posted.payload != nullptr) ctx.store(&posted.payload->is_used, 1u, order::release, scope::system);
+        return code == status::ok || code == status::rejected;  // else it has ended the run
     }
 
     template <class Value>

@@ -51,7 +51,7 @@ public:
     /// Behind the end of a session: tells the answers whose threads have been interrupted.
     void tell_what_is_left();
 
-    /// Tags of all PEs that were not at rest when the last epoch was closed, 64 of a PE at most.
+    /// Tags of all PEs that were not passive when the last epoch was closed, 64 of a PE at most.
     [[nodiscard]] std::vector<waiting_tag> waiting() const;
     /// How many more there were.
     [[nodiscard]] std::uint64_t left_out() const;

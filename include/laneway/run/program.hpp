@@ -40,7 +40,7 @@ template <class Body, class... Views>
 struct program {
     using routes_type = routes_of<Views...>;
     static_assert(messages_differ<routes_type>,
-                  "the components of a session carry messages of different types: give each kind its own struct");
+                  "the components of a program carry messages of different types: see component_messages.hpp");
     using list = route_list<routes_type>;
 
     static constexpr bool has_body = !std::is_same_v<Body, no_body>;

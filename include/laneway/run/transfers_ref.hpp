@@ -31,16 +31,16 @@ public:
     /// `together`: transfers that all warps of the PE have posted in runs before.
     LANEWAY_FN transfers_agent(Ctx& ctx, Out& out, const transfers_memory_ref& view, const host_transfers_ref& host,
                                transfers_shared& block, std::uint64_t together)
-        : view_(view), host_(host), out_(out), block_(block), desk_(ctx, view), pe_posts_(together) {}
+        : view_(view), host_(host), out_(out), block_(block), queue_(ctx, view), pe_posts_(together) {}
 
     /// Posts a transfer. Any lane, also in divergent code: lanes that arrive together share what it costs. What the
     /// lane has stored before goes along. Waits while all slots are taken.
     LANEWAY_FN answered<transfer_event> post(Ctx& ctx, const transfer& t) {
         answered<transfer_event> made{check_transfer(ctx, t, keys()), {}};
         if (made.code != status::ok) return made;
-        made.value = desk_.draw(ctx, mates(ctx, ctx.converged(), &desk_.counters()));
+        made.value = queue_.draw(ctx, mates(ctx, ctx.converged(), &queue_.counters()));
         made.code = await_free(ctx, made.value);
-        if (made.code == status::ok) desk_.post(ctx, made.value, t);
+        if (made.code == status::ok) queue_.post(ctx, made.value, t);
         return made;
     }
     /// The same once for a whole warp: all its lanes, together, with the same transfer; what any of them has stored
@@ -79,14 +79,14 @@ public:
     /// The same for all working warps of the PE. None waits for the others: the last one that comes posts it, and each
     /// may wait for the event. So many at once as transfers_memory_ref::together_slots.
     LANEWAY_SLOW answered<transfer_event> post_pe(Ctx& ctx, const transfer& t) {
-        const transfer_event event = desk_.together(pe_posts_++);
+        const transfer_event event = queue_.together(pe_posts_++);
         ctx.sync(full_warp<Ctx>);
         answered<transfer_event> made{status::ok, event};
         if (ctx.lane() == 0) {
             made.code = check_transfer(ctx, t, keys());
             if (made.code == status::ok) made.code = await_free(ctx, event);
             const auto warps = static_cast<std::uint32_t>(out_.slots() / Ctx::warp_lanes);
-            if (made.code == status::ok && desk_.arrive(ctx, event, warps)) desk_.post(ctx, event, t);
+            if (made.code == status::ok && queue_.arrive(ctx, event, warps)) queue_.post(ctx, event, t);
         }
         return from_lane_0(ctx, made);
     }
@@ -95,21 +95,21 @@ public:
     /// that has posted it, also another one. Does not wait. False for an event that names none, which ends the run.
     /// Says nothing of the end of the run, so loops call wait.
     [[nodiscard]] LANEWAY_FN bool test(Ctx& ctx, transfer_event of) {
-        return names_one(ctx, of) == status::ok && desk_.is_done(ctx, of);
+        return names_one(ctx, of) == status::ok && queue_.is_done(ctx, of);
     }
     /// Waits until it is. Any lanes, each for its own.
     LANEWAY_SLOW status wait(Ctx& ctx, transfer_event of) {
         const status named = names_one(ctx, of);
         if (named != status::ok) return named;
-        return await(ctx, {operation::transferred, ctx.pe(), number_of(of)}, [&] { return desk_.is_done(ctx, of); });
+        return await(ctx, {operation::transferred, ctx.pe(), number_of(of)}, [&] { return queue_.is_done(ctx, of); });
     }
     /// Waits until no transfer is left that lanes of this PE have posted under a key: by this lane, and by others
     /// before it met them. Where others go on posting under it, also those.
     LANEWAY_SLOW status wait_key(Ctx& ctx, std::uint32_t key) {
         if (key >= keys()) return fail(ctx, status::bad_index, operation::use_key, -1, key, keys());
-        const transfer_key& of = desk_.key(key);
+        const transfer_key& of = queue_.key(key);
         return await(ctx, {operation::use_key, ctx.pe(), key}, [&] {
-            // Partner: the add in transfer_desk::complete. Looked at first: then all that were posted before are
+            // Partner: the add in transfer_queue::complete. Looked at first: then all that were posted before are
             // done.
             const auto are_done = [&](order o) {
                 const std::uint64_t done = ctx.load(&of.done, o, scope::device);
@@ -122,7 +122,7 @@ public:
     LANEWAY_SLOW status wait_signal(Ctx& ctx, symmetric_ptr<std::uint64_t> word, std::uint64_t value) {
         if (!exists(ctx, word)) return refuse_address(ctx, operation::signal, ctx.pe(), word);
         const std::uint64_t* const mine = address(ctx, word, ctx.pe());
-        // Partner: the fence in transfer_desk::complete.
+        // Partner: the fence in transfer_queue::complete.
         return await(ctx, {operation::signal, ctx.pe(), value},
                      [&] { return reaches(ctx, mine, value, scope::system); });
     }
@@ -146,16 +146,16 @@ public:
     }
     LANEWAY_FN void refresh(Ctx& ctx) {
         if (view_.lends == 0) return;
-        const std::uint32_t lent = ctx.load(&desk_.counters().lent, order::relaxed, scope::device);
+        const std::uint32_t lent = ctx.load(&queue_.counters().lent, order::relaxed, scope::device);
         ctx.store(&block_.lent, lent, order::relaxed, scope::block);
     }
     LANEWAY_FN void attend(Ctx& ctx) {
-        if (host_.n_slots != 0) host_transfer_turn<Ctx>(host_, desk_)(ctx, keys());
+        if (host_.n_slots != 0) host_transfer_turn<Ctx>(host_, queue_)(ctx, keys());
     }
     /// When all is done: host threads hear of it.
     LANEWAY_FN void close(Ctx& ctx) {
         if (host_.n_slots == 0 || ctx.block() != 0 || ctx.warp() != 0) return;
-        host_transfer_turn<Ctx>(host_, desk_).answer(ctx);
+        host_transfer_turn<Ctx>(host_, queue_).answer(ctx);
     }
 
 private:
@@ -168,8 +168,8 @@ private:
         return std::uint64_t{of.lap} * view_.own_slots() + of.slot;
     }
     LANEWAY_FN status await_free(Ctx& ctx, transfer_event at) {
-        if (desk_.is_free_now(ctx, at)) return check_end(ctx, at);
-        return await(ctx, {operation::transfer, -1, number_of(at)}, [&] { return desk_.is_free(ctx, at); });
+        if (queue_.is_free_now(ctx, at)) return check_end(ctx, at);
+        return await(ctx, {operation::transfer, -1, number_of(at)}, [&] { return queue_.is_free(ctx, at); });
     }
     /// Who posts now and then, and never has to wait, would not hear of the end of the run, nor see its deadline.
     LANEWAY_FN status check_end(Ctx& ctx, transfer_event at) {
@@ -185,10 +185,10 @@ private:
 
     /// A turn by a warp that is no server, unless `most` are at it. Whether there was anything.
     LANEWAY_FN bool stand_in(Ctx& ctx, lane_mask mask, std::uint32_t most) {
-        transfer_counters& all = desk_.counters();
+        transfer_counters& all = queue_.counters();
         const auto leave = [&] { ctx.fetch_add(&all.helping, ~0u, order::relaxed, scope::device); };
         const auto goes = once(ctx, mask, [&]() -> std::uint32_t {
-            if (desk_.waiting(ctx) == 0) return 0;
+            if (queue_.waiting(ctx) == 0) return 0;
             const std::uint32_t before = ctx.fetch_add(&all.helping, 1u, order::relaxed, scope::device);
             if (before >= most) return leave(), 0;
             if (before >= ctx.load(&all.max_lent, order::relaxed, scope::device)) {
@@ -197,7 +197,7 @@ private:
             return 1;
         });
         if (goes == 0) return false;
-        const bool some = transfer_engine<Ctx>(view_, desk_, block_.staging).turn(ctx, mask, look_, true);
+        const bool some = transfer_engine<Ctx>(view_, queue_, block_.staging).turn(ctx, mask, look_, true);
         if (elected(ctx, mask)) leave();
         return some;
     }
@@ -207,7 +207,7 @@ private:
         return await_others(ctx, out_, site, static_cast<Done&&>(done), [&](lane_mask mask) {
             // A whole warp stands in, which waits for these transfers alone.
             if (Ctx::warp_lanes == 1 || mask != full_warp<Ctx>) return false;
-            return mates(ctx, mask, &desk_.counters()) == mask && view_.lends != 0 && stand_in(ctx, mask, ~0u);
+            return mates(ctx, mask, &queue_.counters()) == mask && view_.lends != 0 && stand_in(ctx, mask, ~0u);
         });
     }
 
@@ -215,7 +215,7 @@ private:
     const host_transfers_ref& host_;
     Out& out_;
     transfers_shared& block_;
-    transfer_desk<Ctx> desk_;
+    transfer_queue<Ctx> queue_;
     transfer_look look_;
     std::uint64_t pe_posts_;
     std::uint64_t block_posts_ = 0;
@@ -244,17 +244,17 @@ struct transfers_component_ref {
     /// Carries out what waits. The whole warp, together; the first server warp also lends others.
     template <class Ctx, class Forward>
     LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, server_state& look, std::byte* shared, Forward&) const {
-        transfer_desk<Ctx> desk(ctx, memory);
+        transfer_queue<Ctx> queue(ctx, memory);
         const bool schedules = Ctx::warp_lanes > 1 && memory.lends != 0 && mine.server_index == 0;
-        if (schedules && ctx.lane() == 0) lend(ctx, desk);
+        if (schedules && ctx.lane() == 0) lend(ctx, queue);
         bulk_staging& staging = reinterpret_cast<transfers_shared*>(shared)->staging;
-        return transfer_engine<Ctx>(memory, desk, staging).turn(ctx, full_warp<Ctx>, look, false);
+        return transfer_engine<Ctx>(memory, queue, staging).turn(ctx, full_warp<Ctx>, look, false);
     }
 
     template <class Ctx>
     LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
         if (ctx.lane() != 0) return;
-        // Partner: the release add in transfer_desk::complete.
+        // Partner: the release add in transfer_queue::complete.
         sum.completed += ctx.load(&counters(ctx).completed, order::acquire, scope::device);
     }
     template <class Ctx>
@@ -273,10 +273,10 @@ private:
     }
     /// As many of the warps that have nothing to do as there is work for. One lane of the PE.
     template <class Ctx>
-    LANEWAY_FN void lend(Ctx& ctx, transfer_desk<Ctx>& desk) const {
-        const std::uint64_t load = (desk.waiting(ctx) + Ctx::warp_lanes - 1) / Ctx::warp_lanes;
+    LANEWAY_FN void lend(Ctx& ctx, transfer_queue<Ctx>& queue) const {
+        const std::uint64_t load = (queue.waiting(ctx) + Ctx::warp_lanes - 1) / Ctx::warp_lanes;
         const auto lent = static_cast<std::uint32_t>(load < 0xffff ? load : 0xffff);
-        ctx.store(&desk.counters().lent, lent, order::relaxed, scope::device);
+        ctx.store(&queue.counters().lent, lent, order::relaxed, scope::device);
     }
 };
 

@@ -38,25 +38,25 @@ public:
     template <class Type>
     LANEWAY_FN status post(Ctx& ctx, int pe, task_name<Type>, const typename Type::arguments& arguments,
                            const remote_request& request = {}) {
-        return runner_.poster().template post<Type>(ctx, pe, arguments, request, waiting(ctx));
+        return runner_.sender().template post<Type>(ctx, pe, arguments, request, waiting(ctx));
     }
     /// The same with a payload, which is there when the function runs. bad_range, too.
     template <class Type>
     LANEWAY_FN status post(Ctx& ctx, int pe, task_name<Type>, const typename Type::arguments& arguments,
                            const remote_payload& payload, const remote_request& request = {}) {
-        return runner_.poster().template post<Type>(ctx, lane_mask{1} << ctx.lane(), pe, arguments, payload, request,
+        return runner_.sender().template post<Type>(ctx, lane_mask{1} << ctx.lane(), pe, arguments, payload, request,
                                                     waiting(ctx));
     }
     /// The same, once for a whole warp, whose lanes share the stores: all of them, together, with the same arguments.
     template <class Type>
     LANEWAY_FN status post_warp(Ctx& ctx, int pe, task_name<Type>, const typename Type::arguments& arguments,
                                 const remote_payload& payload, const remote_request& request = {}) {
-        return runner_.poster().template post<Type>(ctx, full_warp<Ctx>, pe, arguments, payload, request, waiting(ctx));
+        return runner_.sender().template post<Type>(ctx, full_warp<Ctx>, pe, arguments, payload, request, waiting(ctx));
     }
     /// Has a PE's launch thread launch a kernel of the host's, behind the payload if there is one. Any lane, as post.
     LANEWAY_FN status launch(Ctx& ctx, int pe, std::uint32_t kernel, const remote_bytes& arguments,
                              const remote_payload& payload = {}, const remote_request& request = {}) {
-        return runner_.poster().launch(ctx, lane_mask{1} << ctx.lane(), pe, kernel, arguments, payload, request,
+        return runner_.sender().launch(ctx, lane_mask{1} << ctx.lane(), pe, kernel, arguments, payload, request,
                                        waiting(ctx));
     }
 

@@ -8,6 +8,7 @@
 #include "laneway/comm/memory_operation.hpp"
 #include "laneway/comm/width.hpp"
 #include "laneway/queue/chunk_ring.hpp"
+#include "laneway/run/staged_payload.hpp"
 #include "laneway/task/task_type.hpp"
 
 namespace laneway {
@@ -81,16 +82,9 @@ struct remote_record {
     Arguments arguments;
 };
 
-/// Before the bytes of a host thread's payload, in memory that the host and its PE share.
-struct alignas(16) remote_staged {
-    std::uint32_t has_landed = 0;  ///< 1: lanes have stored the payload, and nobody needs these bytes any more
-
-    [[nodiscard]] LANEWAY_FN std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
-};
-
 /// A host thread's command as it lies in the slot of an inbox; its header and arguments follow, as in a remote_record.
 struct alignas(16) remote_posted {
-    remote_staged* payload = nullptr;
+    staged_payload* payload = nullptr;
 
     template <class Record>
     [[nodiscard]] LANEWAY_FN Record* record() {

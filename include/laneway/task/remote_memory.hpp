@@ -8,7 +8,8 @@
 #include "laneway/run/component_host.hpp"
 #include "laneway/run/host_inbox.hpp"
 #include "laneway/run/program_access.hpp"
-#include "laneway/task/host_payloads.hpp"
+#include "laneway/run/staged_payloads.hpp"
+#include "laneway/task/host_payload.hpp"
 #include "laneway/task/remote_kernels.hpp"
 #include "laneway/task/remote_queue_ref.hpp"
 
@@ -98,7 +99,7 @@ private:
     std::uint64_t run_before_ = 0;    ///< and of these, before the last run
     std::shared_ptr<remote_kernels> kernels_;
     std::vector<std::unique_ptr<host_inboxes>> inboxes_;  ///< of a session, one a queue
-    std::unique_ptr<host_payloads> payloads_;             ///< of a session
+    std::unique_ptr<staged_payloads> payloads_;           ///< of a session
     program_access access_;
 };
 

@@ -31,9 +31,9 @@ class remote_runner {
     using view = remote_queue_ref<Fed, Types...>;
 
 public:
-    LANEWAY_FN explicit remote_runner(const view& all) : all_(all), poster_(all.rings, all.names) {}
+    LANEWAY_FN explicit remote_runner(const view& all) : all_(all), sender_(all.rings, all.names) {}
 
-    [[nodiscard]] LANEWAY_FN const remote_poster<Ctx, Types...>& poster() const { return poster_; }
+    [[nodiscard]] LANEWAY_FN const remote_sender<Ctx, Types...>& sender() const { return sender_; }
 
     /// Takes commands of the queue with the highest priority that has some; label 0: there are none. `turn`: another
     /// number each time, so that all sources have their turn. Up to `most` slots that lie one behind the other: all but
@@ -78,8 +78,8 @@ public:
                 ctx, posted.template record<remote_header>()->landed, posted.payload->data(),
                 {static_cast<std::uint64_t>(rank_in(ctx, mask)), static_cast<std::uint64_t>(Ctx::count_lanes(mask))});
             ctx.sync(mask);
-            // Partner: the host's acquire load in host_payloads. All lanes have read what they need.
-            if (elected(ctx, mask)) ctx.store(&posted.payload->has_landed, 1u, order::release, scope::system);
+            // Partner: the host's acquire load in staged_payloads. All lanes have read what they need.
+            if (elected(ctx, mask)) ctx.store(&posted.payload->is_used, 1u, order::release, scope::system);
             return stored == status::ok;
         }
         return true;
@@ -322,7 +322,7 @@ private:
     LANEWAY_FN void call(Ctx& ctx, lane_mask mask, const Type& body,
                          const remote_record<typename Type::arguments>& record, const taken_commands& taken,
                          block_team<Ctx>* team) const {
-        remote_worker<Ctx, Types...> worker(ctx, poster_, all_.names, record.header, taken.source, mask, team);
+        remote_worker<Ctx, Types...> worker(ctx, sender_, all_.names, record.header, taken.source, mask, team);
         const user_code what{user_code::remote, taken.what().kind(), taken.source};
         if constexpr (requires { body(ctx, record.arguments, worker); }) {
             run_user_code(ctx, what, body, ctx, record.arguments, worker);
@@ -417,7 +417,7 @@ private:
     }
 
     const view& all_;
-    remote_poster<Ctx, Types...> poster_;
+    remote_sender<Ctx, Types...> sender_;
     std::uint64_t expected_ = 0;  ///< head of the lane's own ring, as it was last
 };
 

@@ -8,9 +8,9 @@ namespace laneway {
 
 /// A lane's way into the queues of all PEs.
 template <class Ctx, class... Types>
-class remote_poster {
+class remote_sender {
 public:
-    LANEWAY_FN remote_poster(const remote_rings_ref& rings, const remote_names_ref& names)
+    LANEWAY_FN remote_sender(const remote_rings_ref& rings, const remote_names_ref& names)
         : rings_(rings), names_(names) {}
 
     /// Posts a command for a function. Lanes that arrive together draw their tickets together, and share a slot where

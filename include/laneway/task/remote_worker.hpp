@@ -3,7 +3,7 @@
 
 #include "laneway/comm/block_team.hpp"
 #include "laneway/simt/group.hpp"
-#include "laneway/task/remote_poster.hpp"
+#include "laneway/task/remote_sender.hpp"
 
 namespace laneway {
 
@@ -14,9 +14,9 @@ template <class Ctx, class... Types>
 class remote_worker {
 public:
     /// `mask`: the lanes of this warp. `team`: null but for a block.
-    LANEWAY_FN remote_worker(const Ctx& ctx, const remote_poster<Ctx, Types...>& poster, const remote_names_ref& names,
+    LANEWAY_FN remote_worker(const Ctx& ctx, const remote_sender<Ctx, Types...>& sender, const remote_names_ref& names,
                              const remote_header& header, int source, lane_mask mask, block_team<Ctx>* team)
-        : poster_(poster), names_(names), header_(header), source_(source), mask_(mask), team_(team),
+        : sender_(sender), names_(names), header_(header), source_(source), mask_(mask), team_(team),
           lane_(rank_in(ctx, mask)) {
         if (team != nullptr) lane_ += team->index() * Ctx::warp_lanes;
     }
@@ -61,12 +61,12 @@ public:
     template <class Type>
     LANEWAY_FN status post(Ctx& ctx, int pe, task_name<Type>, const typename Type::arguments& arguments,
                            const remote_request& request = {}) const {
-        return poster_.template post<Type>(ctx, pe, arguments, request, try_once(ctx));
+        return sender_.template post<Type>(ctx, pe, arguments, request, try_once(ctx));
     }
     /// The same for a kernel.
     LANEWAY_FN status launch(Ctx& ctx, int pe, std::uint32_t kernel, const remote_bytes& arguments,
                              const remote_request& request = {}) const {
-        return poster_.launch(ctx, lane_mask{1} << ctx.lane(), pe, kernel, arguments, {}, request, try_once(ctx));
+        return sender_.launch(ctx, lane_mask{1} << ctx.lane(), pe, kernel, arguments, {}, request, try_once(ctx));
     }
 
 private:
@@ -76,7 +76,7 @@ private:
         };
     }
 
-    const remote_poster<Ctx, Types...>& poster_;
+    const remote_sender<Ctx, Types...>& sender_;
     const remote_names_ref& names_;
     const remote_header& header_;
     int source_;

@@ -20,9 +20,9 @@ public:
     [[nodiscard]] virtual bool connects(const device& writer, const device& reader) const = 0;
     /// Zeroed memory that `writer` stores to and `reader` loads from while kernels run on both, as near to the reader
     /// as the hardware allows. Host, before the kernels; throws system_error or cuda_error.
-    [[nodiscard]] virtual std::shared_ptr<std::byte> place(const std::shared_ptr<device>& writer,
-                                                           const std::shared_ptr<device>& reader,
-                                                           std::size_t bytes) const = 0;
+    [[nodiscard]] virtual std::shared_ptr<std::byte> allocate(const std::shared_ptr<device>& writer,
+                                                              const std::shared_ptr<device>& reader,
+                                                              std::size_t bytes) const = 0;
 };
 
 /// shared (CPU device to CPU device), peer (GPU to GPU, the reader's memory over NVLink or PCIe), pinned (CPU device

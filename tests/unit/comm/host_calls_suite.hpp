@@ -7,6 +7,7 @@
 #include "laneway/comm/host_calls.hpp"
 #include "laneway/runtime.hpp"
 #include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 
@@ -256,6 +257,45 @@ TEST_P(host_calls_test, ADeafHostIsNamed) {
     says(what, "; host calls 'echo': 4 posted");
     EXPECT_EQ(failure_of<device_fault>(rt, {calls.ref(), false, 3}),
               "audit mismatch; host calls 'echo': 3 posted, 0 served");
+}
+
+/// A lane that comes to a slot for the second time: the host has served it, and the answers have been read or not.
+struct post_behind_answers {
+    test_calls_ref calls;
+    host_call_queue<host_question, reply> part;
+    bool were_read;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        if (ctx.rank() != 0) return;
+        ctx.store(part.queue.tail, part.queue.all_slots(), order::relaxed, scope::device);
+        if (were_read) ctx.store(part.released, std::uint64_t{1}, order::relaxed, scope::device);
+        (void)calls.post(ctx, {7, 0});  // a failure ends the run
+    }
+};
+
+TEST_P(host_calls_test, ASlotWhoseLastAnswersNobodyHasReadIsNamed) {
+    options o = options_of(GetParam(), 0);
+    o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 2;
+    runtime rt(o);
+    host_call_part<host_question, reply> part(rt.machine().device(0), {.lines = 1, .slots = 2});
+    symmetric_array<host_call_queue<host_question, reply>> queues(rt.machine(), 1);
+    const test_calls_ref calls(queues.ref());
+    for (const bool were_read : {false, true}) {
+        part.reset();
+        const auto queue = part.call_queue();
+        *queue.queue.served = 1;  // as the host does behind its answers
+        queues.copy_in(0, {queue});
+        const auto run = [&] {
+            rt.run(post_behind_answers{calls, queue, were_read}, rt.mailbox<std::uint32_t>(keep_quiet{}));
+        };
+        if (were_read) {
+            EXPECT_NO_THROW(run());
+        } else {
+            says(thrown<timeout_error>(run),
+                 "deadline passed while waiting for a free slot of a queue to the host: ticket 2");
+        }
+    }
 }
 
 }  // namespace laneway::test

@@ -133,7 +133,7 @@ inline std::vector<hop_words> run_hops(const options& o, std::uint64_t laps, con
         words.back().copy_in(&start, 1);
         const auto& source = machine.device(static_cast<int>((p + pes - 1) % pes));
         const auto& own = machine.device(static_cast<int>(p));
-        inboxes.push_back(find_transport(*source, *own).place(source, own, 2 * sizeof(std::uint64_t)));
+        inboxes.push_back(find_transport(*source, *own).allocate(source, own, 2 * sizeof(std::uint64_t)));
     }
     run_programs(machine, shape, o.timeout_seconds, [&](int pe) {
         const auto p = static_cast<std::size_t>(pe);

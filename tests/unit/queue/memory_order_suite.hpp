@@ -186,7 +186,7 @@ inline litmus_result run_litmus(const options& o, std::uint32_t slots, litmus_va
     const std::size_t counters = std::size_t{senders} * litmus_program::stride;
     const auto place = [](const std::shared_ptr<device>& writer, const std::shared_ptr<device>& reader,
                           std::size_t words) {
-        return find_transport(*writer, *reader).place(writer, reader, words * sizeof(std::uint64_t));
+        return find_transport(*writer, *reader).allocate(writer, reader, words * sizeof(std::uint64_t));
     };
     const auto words = place(source, destination, slots * chunk_words);
     const auto flags = place(source, destination, slots);

@@ -119,10 +119,10 @@ struct overfull_program {
 struct ring_memory {
     ring_memory(const std::shared_ptr<device>& source, const std::shared_ptr<device>& destination, std::uint32_t slots,
                 std::uint64_t first = 0)
-        : tail(source, 1), payload(find_transport(*source, *destination).place(source, destination, slots * 16)),
-          flags(find_transport(*source, *destination).place(source, destination, slots * 8)),
-          words(find_transport(*source, *destination).place(source, destination, slots * chunk_words * 8)),
-          credits(find_transport(*destination, *source).place(destination, source, slots * 8)) {
+        : tail(source, 1), payload(find_transport(*source, *destination).allocate(source, destination, slots * 16)),
+          flags(find_transport(*source, *destination).allocate(source, destination, slots * 8)),
+          words(find_transport(*source, *destination).allocate(source, destination, slots * chunk_words * 8)),
+          credits(find_transport(*destination, *source).allocate(destination, source, slots * 8)) {
         layout = {payload.get(),
                   reinterpret_cast<std::uint64_t*>(flags.get()),
                   reinterpret_cast<std::uint64_t*>(credits.get()),

@@ -227,6 +227,21 @@ TEST(resident_program_test, AFunctionThatUsesTheDevicesCannotDestroyTheSession) 
         "called by a function that uses the session's devices meanwhile");
 }
 
+TEST(resident_program_test, WhatComesAtTheDeadlineIsSeen) {
+    constexpr double seconds = 0.05;
+    resident session(run_idle, {}, seconds);
+    int looks = 0;
+    // The thread is held up between a look and the next question for the time, which is asked behind each 64th look.
+    EXPECT_NO_THROW(session.program->await([&] {
+        if (++looks == 64) {
+            const wait_limit limit{wait_limit::seconds(seconds)};
+            while (!limit.is_over()) std::this_thread::yield();
+        }
+        return looks > 64;
+    }));
+    session.program->stop();
+}
+
 TEST(resident_program_test, WhoStillWaitsWhenItHasEndedIsTold) {
     resident session;
     const auto waiting = session.program->waiting();

@@ -212,6 +212,78 @@ TEST_P(session_body_test, CollectivesOfAnotherRuntimeAreRefused) {
     EXPECT_GT(total(met, rt.n_pes(), 0), 0u);
 }
 
+/// Posts a message for each index that its warp takes, in two rounds.
+struct post_indices {
+    template <class Ctx, class Indices, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Indices& indices, Box& box) const {
+        for (std::uint32_t round = 0; round < 2; ++round) {
+            indices.for_each(
+                ctx, [&](std::uint64_t i) { (void)box.post(ctx, static_cast<int>(i) % ctx.n_pes(), up{i + 1}); },
+                round);
+            if (box.barrier(ctx) != status::ok) return;
+        }
+    }
+};
+
+TEST_P(session_body_test, ABodyTakesIndicesAndASessionThatComesBackHandsOutNoMore) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        options o = options_for(GetParam(), seed);
+        o.lease_seconds = 0;
+        o.gpu_blocks = 8;
+        runtime rt(o);
+        const auto sum = rt.allocate<std::uint64_t>(1);
+        const auto box = rt.mailbox<up>(add_to{sum.ref(), 0});
+        constexpr std::uint64_t n = 100, all = n * (n + 1);  // of both rounds
+        index_space indices(n);
+        for (std::uint64_t sessions = 1; sessions <= 2; ++sessions) {
+            auto session = rt.start(post_indices{}, indices, box);
+            EXPECT_EQ(thrown<usage_error>([&] { rt.run(post_indices{}, indices, box); }),
+                      "the index space belongs to a session that has not been stopped");
+            session.post(0, up{1000});
+            session.release();
+            session.post(0, up{1000});  // the program comes back, without the body
+            session.quiesce();
+            EXPECT_EQ(total(sum, rt.n_pes(), 0), sessions * (all + 2000));
+            session.stop();
+        }
+        rt.run(post_indices{}, indices, box);  // it is free again
+        EXPECT_EQ(total(sum, rt.n_pes(), 0), 2 * (all + 2000) + all);
+    }
+}
+
+/// Each lane posts what is answered, and returns: nobody waits for the answer.
+struct ask_and_return {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        (void)box.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), how_much{1});
+    }
+};
+
+TEST_P(session_body_test, ABodyMayReturnWhileItsCallsAreOpen) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        options o = options_for(GetParam(), seed);
+        o.lease_seconds = 0;
+        o.gpu_blocks = 8;
+        runtime rt(o);
+        const auto counts = rt.allocate<std::uint64_t>(session_counts);
+        const auto box = rt.mailbox<up, how_much>(add_to{counts.ref(), from_ups}, tell_how_much{counts.ref()});
+        auto session = rt.start(ask_and_return{}, box);
+        std::vector<std::thread> threads;  // their calls are open while bodies return
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            threads.emplace_back([&, pe] { EXPECT_EQ(session.call(pe, how_much{7}), 7u); });
+        }
+        for (auto& thread : threads) thread.join();
+        const epoch_report epoch = session.quiesce();
+        EXPECT_EQ(epoch.posted, static_cast<std::uint64_t>(rt.n_pes()));
+        EXPECT_EQ(epoch.carried, epoch.served);
+        const run_report report = session.stop();
+        EXPECT_EQ(report.posted, report.direct + report.carried);
+        EXPECT_EQ(report.carried, report.served);
+    }
+}
+
 LANEWAY_ON_DEVICES(session_body_test, device_lists());
 
 }  // namespace

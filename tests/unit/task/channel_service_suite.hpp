@@ -349,7 +349,8 @@ TEST_P(channel_service_test, CallsOutliveTheSessionThatHasDoneThem) {
     fork_join program(rt, {.levels = 9, .width = 64}, called_number{}, sum_of_calls{}, called_for_pe{});
     auto service = program.service<called_number, called_for_pe>();
     EXPECT_EQ(thrown_by<usage_error>([&] { (void)service.submit<called_number>(3); }),
-              "host threads use a graph while its session runs, from runtime::start to stop");
+              "host threads use a graph, or call a fork-join program, while its session runs, from runtime::start to "
+              "stop");
     auto session = rt.start(service);
     std::vector<fork_future<pe_of_call>> told;
     for (std::uint32_t i = 0; i < 6; ++i) told.push_back(service.submit<called_for_pe>(i));
@@ -441,7 +442,8 @@ TEST_P(channel_service_test, WrongUseIsRefused) {
               }),
               "inbox_slots: 1 to 16777216, not 0");
     auto service = graph.service(kernel, to_host);
-    const std::string outside = "host threads use a graph while its session runs, from runtime::start to stop";
+    const std::string outside =
+        "host threads use a graph, or call a fork-join program, while its session runs, from runtime::start to stop";
     EXPECT_EQ(thrown_by<usage_error>([&] { service.enqueue(numbers, 1); }), outside);
     EXPECT_EQ(thrown_by<usage_error>([&] { (void)service.take(squares); }), outside);
     auto session = rt.start(service);

@@ -196,7 +196,7 @@ TEST_P(remote_payload_test, WhatCannotLandIsRefused) {
     EXPECT_EQ(refused(host_payload::of(std::vector<float>(4), buffer)),
               range + "0, which has elements of another type");
     EXPECT_EQ(refused(host_payload::of(std::vector<std::uint32_t>(9), buffer)),
-              "remote queue: a payload of 36 bytes, where remote_queue_options::host_payload_bytes leaves room for 32");
+              "a payload of 36 bytes, where remote_queue_options::host_payload_bytes leaves room for 32");
     EXPECT_THROW(remote.call_kernel(last, 0, {}, host_payload::of(row, buffer)), usage_error);
     remote.call<compare_warp>(last, {0, 16, 0}, host_payload::of(std::vector<std::uint32_t>{}, buffer, 16));
     remote.call<compare_warp>(last, {5, 8, 8}, host_payload::of(row_of(5, 8), buffer, 8));

@@ -78,8 +78,8 @@ TEST_P(transport_test, CarriesBothWaysBetweenAllPairs) {
         const auto reader = static_cast<int>(o.seed / 7 % static_cast<std::uint64_t>(machine.n_pes()));
         const auto& from = machine.device(writer);
         const auto& to = machine.device(reader);
-        const auto forth = find_transport(*from, *to).place(from, to, (ping_program::payload_words + 1) * 8);
-        const auto back = find_transport(*to, *from).place(to, from, 8);
+        const auto forth = find_transport(*from, *to).allocate(from, to, (ping_program::payload_words + 1) * 8);
+        const auto back = find_transport(*to, *from).allocate(to, from, 8);
         const buffer<std::uint32_t> wrong(to, 1);
         run_programs(machine, small_grid(machine), o.timeout_seconds, [&](int) {
             return ping_program{reinterpret_cast<std::uint64_t*>(forth.get()),
@@ -96,7 +96,7 @@ TEST_P(transport_test, PlacesZeroedAlignedMemoryThatDoesNotOverlap) {
     std::vector<std::shared_ptr<std::byte>> regions;
     std::set<std::byte*> bases;
     for (int i = 0; i < 20; ++i) {
-        regions.push_back(find_transport(*from, *to).place(from, to, 1000));
+        regions.push_back(find_transport(*from, *to).allocate(from, to, 1000));
         bases.insert(regions.back().get());
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(regions.back().get()) % 128, 0u);
         std::vector<std::byte> content(1000, std::byte{1});
@@ -105,7 +105,7 @@ TEST_P(transport_test, PlacesZeroedAlignedMemoryThatDoesNotOverlap) {
         to->fill(regions.back().get(), 0xee, 1000);
     }
     EXPECT_EQ(bases.size(), 20u);
-    EXPECT_NO_THROW(static_cast<void>(find_transport(*from, *to).place(from, to, 0)));
+    EXPECT_NO_THROW(static_cast<void>(find_transport(*from, *to).allocate(from, to, 0)));
 }
 
 LANEWAY_ON_DEVICES(transport_test, device_lists());

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "laneway/comm/transfers/transfer_check.hpp"
-#include "laneway/comm/transfers/transfer_desk.hpp"
+#include "laneway/comm/transfers/transfer_queue.hpp"
 
 namespace laneway {
 
@@ -35,8 +35,8 @@ struct host_transfers_ref {
 template <class Ctx>
 class host_transfer_turn {
 public:
-    LANEWAY_FN host_transfer_turn(const host_transfers_ref& host, transfer_desk<Ctx>& desk)
-        : host_(host), desk_(desk) {}
+    LANEWAY_FN host_transfer_turn(const host_transfers_ref& host, transfer_queue<Ctx>& queue)
+        : host_(host), queue_(queue) {}
 
     LANEWAY_SLOW void operator()(Ctx& ctx, std::uint32_t keys) {
         if (ctx.lane() == 0) accept(ctx, keys);
@@ -46,7 +46,7 @@ public:
     LANEWAY_FN void answer(Ctx& ctx) {
         ctx.sync(full_warp<Ctx>);  // events that lane 0 has left
         for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < host_.n_slots; i += Ctx::warp_lanes) {
-            if (host_.events[i].slot == host_transfer_progress::none || !desk_.is_done(ctx, host_.events[i])) continue;
+            if (host_.events[i].slot == host_transfer_progress::none || !queue_.is_done(ctx, host_.events[i])) continue;
             host_.events[i].slot = host_transfer_progress::none;
             // Partner: the host's acquire load. What was moved comes before.
             ctx.store(&host_.slots[i].answered, host_.slots[i].asked, order::release, scope::system);
@@ -65,10 +65,10 @@ private:
             if (mine.drawn.slot == host_transfer_progress::none) {
                 // The host has checked it, but may have freed an array since.
                 if (check_transfer(ctx, t, keys) != status::ok) return;
-                mine.drawn = desk_.draw(ctx, lane_mask{1} << ctx.lane());
+                mine.drawn = queue_.draw(ctx, lane_mask{1} << ctx.lane());
             }
-            if (!desk_.is_free(ctx, mine.drawn)) return;
-            desk_.post(ctx, mine.drawn, t);
+            if (!queue_.is_free(ctx, mine.drawn)) return;
+            queue_.post(ctx, mine.drawn, t);
             host_.events[number] = mine.drawn;
             mine.drawn.slot = host_transfer_progress::none;
             // Partner: the host's acquire load. The transfer has its ticket.
@@ -77,7 +77,7 @@ private:
     }
 
     const host_transfers_ref& host_;
-    transfer_desk<Ctx>& desk_;
+    transfer_queue<Ctx>& queue_;
 };
 
 }  // namespace laneway

@@ -2,8 +2,8 @@
 // hardware or the host for.
 #pragma once
 
-#include "laneway/comm/transfers/transfer_desk.hpp"
 #include "laneway/comm/transfers/transfer_mover.hpp"
+#include "laneway/comm/transfers/transfer_queue.hpp"
 
 namespace laneway {
 
@@ -19,8 +19,8 @@ struct transfer_look {
 template <class Ctx>
 class transfer_engine {
 public:
-    LANEWAY_FN transfer_engine(const transfers_memory_ref& view, transfer_desk<Ctx>& desk, bulk_staging& staging)
-        : view_(view), desk_(desk), staging_(staging) {}
+    LANEWAY_FN transfer_engine(const transfers_memory_ref& view, transfer_queue<Ctx>& queue, bulk_staging& staging)
+        : view_(view), queue_(queue), staging_(staging) {}
 
     /// Carries out some of what waits: small transfers, a lane each, and a few pieces of larger ones, so that the
     /// caller soon looks again at what else there is. Whether there was anything. The lanes of the mask, together.
@@ -33,10 +33,10 @@ public:
             const std::uint32_t first = at.first;
             // Three loads at once: what waits is seen after the time of one.
             const piece_word seen{
-                ctx.load(desk_.work(first + static_cast<std::uint32_t>(ctx.lane())), order::relaxed, scope::device)};
-            const bool any = elected(ctx, mask) && desk_.waiting(ctx) != 0;
+                ctx.load(queue_.work(first + static_cast<std::uint32_t>(ctx.lane())), order::relaxed, scope::device)};
+            const bool any = elected(ctx, mask) && queue_.waiting(ctx) != 0;
             const std::uint32_t newest =
-                once(ctx, mask, [&] { return ctx.load(&desk_.counters().newest, order::relaxed, scope::device); });
+                once(ctx, mask, [&] { return ctx.load(&queue_.counters().newest, order::relaxed, scope::device); });
             waits = ctx.ballot(mask, any) != 0;
             look_on(at, newest, waits);
             const lane_mask open = ctx.ballot(mask, seen.is_open());
@@ -89,8 +89,8 @@ private:
 
     /// The slot's word before a piece was taken: closed where there was none.
     LANEWAY_FN piece_word take(Ctx& ctx, std::uint32_t number) {
-        // Partner: the release store in transfer_desk::post. Who gets a piece sees the transfer that it belongs to.
-        return {ctx.fetch_add(desk_.work(number), std::uint64_t{1}, order::acquire, scope::device)};
+        // Partner: the release store in transfer_queue::post. Who gets a piece sees the transfer that it belongs to.
+        return {ctx.fetch_add(queue_.work(number), std::uint64_t{1}, order::acquire, scope::device)};
     }
 
     /// A small transfer for each lane that gets one.
@@ -100,9 +100,9 @@ private:
         const lane_mask small = ctx.ballot(mask, mine.is_open() && mine.is_lanes());
         lane_mask large = ctx.ballot(mask, mine.is_open() && !mine.is_lanes());
         if (elected(ctx, mask) && small != 0) {
-            desk_.add_waiting(ctx, ~static_cast<std::uint64_t>(Ctx::count_lanes(small)) + 1);
+            queue_.add_waiting(ctx, ~static_cast<std::uint64_t>(Ctx::count_lanes(small)) + 1);
         }
-        if (mine.is_open() && mine.is_lanes()) carry_alone(ctx, desk_.slot(number));
+        if (mine.is_open() && mine.is_lanes()) carry_alone(ctx, queue_.slot(number));
         ctx.sync(mask);
         const lane_mask any = small | large;
         for (; large != 0; large &= large - 1) {
@@ -117,15 +117,15 @@ private:
         // What has not been moved whole is not told of: the run is ending.
         if (move_piece(ctx, t, {0, t.rows(), 0, t.row_bytes()}, {}) != status::ok) return;
         const std::uint64_t bytes = t.bytes();
-        desk_.complete(ctx, slot);
+        queue_.complete(ctx, slot);
         // One atomic of a counter for all lanes that are together; the last of them knows the sum.
         const lane_mask here = ctx.converged();
         const int n = Ctx::count_lanes(here);
         const std::uint64_t sum = inclusive_scan(ctx, here, bytes);
         ctx.sync(here);
         if (rank_in(ctx, here) + 1 == n) {
-            desk_.count(ctx, transfer_method::lanes, static_cast<std::uint64_t>(n), sum);
-            desk_.completed(ctx, static_cast<std::uint64_t>(n), order::release);
+            queue_.count(ctx, transfer_method::lanes, static_cast<std::uint64_t>(n), sum);
+            queue_.completed(ctx, static_cast<std::uint64_t>(n), order::release);
         }
     }
 
@@ -141,12 +141,12 @@ private:
     LANEWAY_FN std::uint32_t carry_pieces(Ctx& ctx, lane_mask mask, std::uint32_t number, piece_word mine,
                                           std::uint32_t most, bool lent) {
         ctx.sync(mask);  // what one lane has acquired is visible to all
-        transfer_slot& slot = desk_.slot(number);
+        transfer_slot& slot = queue_.slot(number);
         transfer_mover<Ctx> mover(ctx, mask, view_, staging_, slot);
         std::uint64_t bytes = 0;
         std::uint32_t done = 0;
         for (;;) {
-            if (elected(ctx, mask)) desk_.add_waiting(ctx, ~transfer_desk<Ctx>::weight(mine) + 1);
+            if (elected(ctx, mask)) queue_.add_waiting(ctx, ~transfer_queue<Ctx>::weight(mine) + 1);
             // The next one is asked for while this one is moved.
             piece_word next{};
             if (done + 1 < most && elected(ctx, mask)) next = take(ctx, number);
@@ -166,20 +166,20 @@ private:
     /// Pieces have been moved. One lane, behind those that have.
     LANEWAY_FN void finish(Ctx& ctx, transfer_slot& slot, piece_word of, std::uint32_t done, transfer_method by,
                            std::uint64_t bytes, bool lent) {
-        if (lent) ctx.fetch_add(&desk_.counters().lent_pieces, std::uint64_t{done}, order::relaxed, scope::device);
-        desk_.count(ctx, by, 0, bytes);
+        if (lent) ctx.fetch_add(&queue_.counters().lent_pieces, std::uint64_t{done}, order::relaxed, scope::device);
+        queue_.count(ctx, by, 0, bytes);
         // Partners: these adds of the other pieces, and the fence in complete, which is cumulative over them.
         if (done != of.pieces() &&
             ctx.fetch_add(&slot.done, done, order::acq_rel, scope::device) + done != of.pieces()) {
             return;
         }
-        desk_.count(ctx, slot.method, 1, 0);
-        desk_.complete(ctx, slot);
-        desk_.completed(ctx, 1, Ctx::tagged_order);
+        queue_.count(ctx, slot.method, 1, 0);
+        queue_.complete(ctx, slot);
+        queue_.completed(ctx, 1, Ctx::tagged_order);
     }
 
     const transfers_memory_ref& view_;
-    transfer_desk<Ctx>& desk_;
+    transfer_queue<Ctx>& queue_;
     bulk_staging& staging_;
 };
 

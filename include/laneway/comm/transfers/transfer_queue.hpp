@@ -12,9 +12,9 @@ namespace laneway {
 
 /// A lane's access to its PE's slots.
 template <class Ctx>
-class transfer_desk {
+class transfer_queue {
 public:
-    LANEWAY_FN transfer_desk(Ctx& ctx, const transfers_memory_ref& view)
+    LANEWAY_FN transfer_queue(Ctx& ctx, const transfers_memory_ref& view)
         : view_(view), slots_(address(ctx, view.slots[0], ctx.pe())), work_(address(ctx, view.work[0], ctx.pe())),
           counters_(address(ctx, view.counters[0], ctx.pe())), keys_(address(ctx, view.keys[0], ctx.pe())) {}
 

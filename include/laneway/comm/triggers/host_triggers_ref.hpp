@@ -1,7 +1,7 @@
 // What host threads leave for a PE's tags while a session goes on, as its lanes see it: triggers, declarations that
 // triggers from outside will come, and operations to prepare or to take back. They lie in slots that both sides reach;
 // the control warp takes them in their order. It tells the host in turn what came of a preparation, and, when an epoch
-// is being closed, which tags are not at rest.
+// is being closed, which tags are not passive.
 #pragma once
 
 #include "laneway/comm/termination_ref.hpp"
@@ -33,7 +33,7 @@ struct alignas(16) host_preparation {
     std::uint64_t answered = 0;  ///< how many entries so far
 };
 
-/// Host-visible: tags that are not at rest, the first of them.
+/// Host-visible: tags that are not passive, the first of them.
 struct host_waiting_tags {
     static constexpr std::uint32_t most = 64;
     struct entry {
@@ -125,7 +125,7 @@ private:
             const std::uint32_t tag = first + static_cast<std::uint32_t>(ctx.lane());
             const trigger_word word = tag < rounds.tags() ? rounds.word(ctx, tag) : trigger_word{};
             const std::uint64_t fired = word.bits != 0 ? rounds.fired(ctx, tag) : 0;
-            const lane_mask waits = ctx.ballot(full_warp<Ctx>, !word.at_rest(fired));
+            const lane_mask waits = ctx.ballot(full_warp<Ctx>, !word.is_passive(fired));
             const lane_mask before = (lane_mask{1} << ctx.lane()) - 1;
             const std::uint32_t place = found + static_cast<std::uint32_t>(Ctx::count_lanes(waits & before));
             found += static_cast<std::uint32_t>(Ctx::count_lanes(waits));

@@ -33,7 +33,7 @@ struct trigger_word {
     /// The word without its operation, which is not open. Triggers that no round has used stay.
     [[nodiscard]] LANEWAY_FN std::uint64_t disarmed() const { return spent() ? 0 : count(); }
     /// Whether nothing of the tag waits for more triggers, when it has fired so often.
-    [[nodiscard]] LANEWAY_FN bool at_rest(std::uint64_t fired) const {
+    [[nodiscard]] LANEWAY_FN bool is_passive(std::uint64_t fired) const {
         if (spent() || (threshold() == 0 && count() == 0)) return true;
         return count() == 0 && fired != 0 && !fires_once();
     }

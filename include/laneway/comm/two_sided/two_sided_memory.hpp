@@ -72,7 +72,7 @@ public:
     /// Of the memory for payloads of unexpected messages; refused: those that kept their slots.
     [[nodiscard]] quota_statistics unexpected_memory(int pe) const;
     /// Whether all rings are empty and no request is open, as behind a run that has ended well.
-    [[nodiscard]] bool at_rest() const;
+    [[nodiscard]] bool is_passive() const;
 
 private:
     /// Of one engine of a PE.

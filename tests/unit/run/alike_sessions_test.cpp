@@ -1,0 +1,1 @@
+#include "alike_sessions_suite.hpp"

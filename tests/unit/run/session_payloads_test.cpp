@@ -1,0 +1,1 @@
+#include "session_payloads_suite.hpp"

@@ -1,0 +1,1 @@
+#include "trigger_messages_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "trigger_sessions_suite.hpp"

@@ -1,0 +1,1 @@
+#include "fed_messages_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "fed_tasks_suite.hpp"
