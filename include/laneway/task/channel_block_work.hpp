@@ -70,19 +70,21 @@ private:
                     warp.view.kernels, layout.consumer, queue.element(place), false, copy,
                     [&](const auto& code, auto& element) { return call_kernel(ctx, code, element, node, worker); },
                     true);
+                if (node.made().queue() != warp_type::none) filled = node.made().queue();
+                node.tell(ctx);
                 warp.note_node(node);
-                if (node.filled() != warp_type::none) filled = node.filled();
                 return out;
             },
             [&](std::uint32_t number, std::uint32_t count, std::uint32_t yields) {
                 const auto lane = static_cast<std::uint32_t>(ctx.lane());
-                const bool mine = lane < count;
+                channel_batch all;
+                all.queue = number;
+                all.count = static_cast<int>(count);
+                all.mine = lane < count;
+                all.place = team_.place(lane);
                 const outcome out = (yields >> lane & 1) != 0 ? outcome::yield : outcome::done;
                 warp.tallies.note(ctx, set.channel_of(number % set.queues_a_shard));
-                channel_claims<Ctx, Out, View>::end(ctx, warp, number, team_.place(lane), filled,
-                                                    static_cast<int>(count), mine, out);
-                // An element that was put back has been counted once more by then.
-                if (ctx.lane() == 0) warp.out.complete(ctx, count);
+                channel_claims<Ctx, Out, View>::end(ctx, warp, all, filled, out, true);
                 if (View::receives && ++sends_ % 16 == 0) (void)warp.out.flush_old(ctx);
             });
     }

@@ -30,9 +30,9 @@ struct channel_batch {
     std::uint32_t place = 0;  ///< in its queue, or of its frame; of the stack, its tag
     std::byte* element = nullptr;
     std::uint32_t first_in = no_queue;
-    std::uint32_t room = no_queue;    ///< that it came in, and still has
-    moved_header moved{};             ///< of one that has moved here
-    std::uint32_t filled = no_queue;  ///< queue of the PE that the lane has produced into
+    std::uint32_t room = no_queue;  ///< that it came in, and still has
+    moved_header moved{};           ///< of one that has moved here
+    ready_elements made;            ///< what the lane has produced for others
 };
 
 /// One lane's. Members that take a context are called by whole warps.
