@@ -29,10 +29,7 @@ public:
     [[nodiscard]] LANEWAY_FN bool is_called_away(Ctx& ctx) const { return team_.is_called_away(ctx); }
     /// Whether the elements of a queue are for blocks.
     [[nodiscard]] LANEWAY_FN bool takes(const warp_type& warp, std::uint32_t queue) const {
-        bool found = false;
-        warp.view.kernels.visit(warp.layout_of(queue).consumer,
-                                [&]<class Kernel>(const Kernel&) { found = width_of<Kernel> == task_width::block; });
-        return found;
+        return warp.layout_of(queue).takes_block != 0;
     }
     /// Claims elements for the whole block and calls its warps. The whole warp.
     LANEWAY_FN bool dispatch(Ctx& ctx, warp_type& warp, std::uint32_t number) {
@@ -56,6 +53,7 @@ private:
     LANEWAY_FN void work(Ctx& ctx, warp_type& warp) {
         const channel_set_ref& set = warp.view.set;
         std::uint32_t filled = warp_type::none;
+        bool led = false;
         team_.take_part(
             ctx,
             [&](std::uint32_t number, std::uint32_t place, channel_worker<Ctx>& worker) {
@@ -77,6 +75,7 @@ private:
             },
             [&](std::uint32_t number, std::uint32_t count, std::uint32_t yields) {
                 const auto lane = static_cast<std::uint32_t>(ctx.lane());
+                led = true;
                 channel_batch all;
                 all.queue = number;
                 all.count = static_cast<int>(count);
@@ -87,6 +86,7 @@ private:
                 channel_claims<Ctx, Out, View>::end(ctx, warp, all, filled, out, true);
                 if (View::receives && ++sends_ % 16 == 0) (void)warp.out.flush_old(ctx);
             });
+        if (!led) warp.note_filled(ctx, filled);  // it may lead next
     }
 
     channel_team<Ctx> team_;

@@ -20,17 +20,19 @@ public:
 
     LANEWAY_FN explicit channel_search(std::uint32_t own) : victim_(own) {}
 
-    /// The queue that the last dispatch has produced into, or the one that it has served, if that fills a warp; none.
+    /// The queue that the last dispatch has produced into, or the one that it has served, if that fills a warp, or has
+    /// an element that takes a block; none.
     LANEWAY_FN found_queue follow(Ctx& ctx, warp_type& warp) {
         if constexpr (!follows<decltype(View::policy)>) return {};
         if (warp.is_stuck() || warp.turn % warp.view.set.min_age == 0) return {};
         const std::uint32_t recent[] = {warp.filled, warp.served};  // nvcc cannot compile this list inside the loop
         for (const std::uint32_t queue : recent) {
             if (queue == none) continue;
+            const std::uint32_t enough = warp.layout_of(queue).takes_block != 0 ? 1 : lanes;
             const std::uint64_t next = once(ctx, full_warp<Ctx>, [&] {
                 const channel_queue_ref::queue_view seen = warp.view.set.queue(queue).look(ctx);
                 warp.chooser.note_ready(ctx, queue, seen.ready);
-                return seen.ready >= lanes ? seen.next : channel_queue_ref::unseen;
+                return seen.ready >= enough ? seen.next : channel_queue_ref::unseen;
             });
             if (next != channel_queue_ref::unseen) return {queue, next};
         }
