@@ -50,7 +50,8 @@ class fork_join {
 public:
     /// Throws usage_error where the options leave no room.
     fork_join(runtime& runtime, const fork_join_options& options, const Functions&... functions)
-        : runtime_(runtime), options_(options), plan_(plan_fork_join(plans(options), options, useful_width(runtime))),
+        : runtime_(runtime), options_(options),
+          plan_(plan_fork_join(plans(options), options, useful_width(runtime), warps_keep)),
           graph_(runtime, {.stack_bytes = plan_.stack_bytes}), kernels_{
                                                                    graph_.kernel(fork_kernel<Functions, Functions...>{
                                                                        functions})...} {
@@ -128,6 +129,9 @@ public:
     [[nodiscard]] std::uint32_t width() const { return plan_.width; }
 
 private:
+    /// Not where whole blocks work on all calls.
+    static constexpr bool warps_keep = (fork_kernel<Functions, Functions...>::keeps || ...);
+
     /// A GPU has a quarter of a million lanes, whose work may lie at a few depths; a thread has one.
     static std::uint32_t useful_width(runtime& runtime) { return runtime.machine().has_gpus() ? 1 << 20 : 1 << 10; }
 
@@ -145,7 +149,14 @@ private:
                std::to_string(number_of_type<Function, Functions...>());
     }
     static std::vector<channel_plan> plans(const fork_join_options& options) {
-        return {{options_for<Functions>(options, 1), sizeof(fork_element<Functions>)}...};
+        return {plan_of<Functions>(options)...};
+    }
+    template <class Function>
+    static channel_plan plan_of(const fork_join_options& options) {
+        return {.options = options_for<Function>(options, 1),
+                .element_bytes = sizeof(fork_element<Function>),
+                .is_after = is_continuation<Function>,
+                .takes_block = width_of<Function> == task_width::block};
     }
     template <class Function>
     void connect(const fork_join_options& options) {

@@ -10,15 +10,22 @@ namespace laneway {
 
 namespace {
 
-/// A shard of fewer elements would leave blocks without work that others have.
-constexpr std::uint32_t min_shard_width = 256;
+/// Whether blocks work on all that is produced, but for continuations, of which each follows some of their work.
+bool all_take_blocks(const std::vector<channel_plan>& plans) {
+    return std::all_of(plans.begin(), plans.end(),
+                       [](const channel_plan& plan) { return plan.takes_block || plan.is_after; });
+}
+
+/// A shard of fewer elements would leave blocks without work that others have. A block takes one where a warp takes 32.
+std::uint32_t min_shard_width(const std::vector<channel_plan>& plans) { return all_take_blocks(plans) ? 32 : 256; }
 
 std::uint32_t shards_of(const std::vector<channel_plan>& plans, std::uint32_t sharers) {
     std::uint32_t shards = std::max(sharers, 1u);
+    const std::uint32_t least = min_shard_width(plans);
     for (const auto& plan : plans) {
         if (plan.is_arrivals || plan.rooms_a_pe != 0) continue;
         // What a lane reserves at once lies in one shard.
-        shards = std::min(shards, plan.options.width / std::max(min_shard_width, std::bit_ceil(plan.options.at_once)));
+        shards = std::min(shards, plan.options.width / std::max(least, std::bit_ceil(plan.options.at_once)));
     }
     return std::bit_floor(std::max(shards, 1u));
 }
@@ -81,9 +88,10 @@ channel_stacks_ref sizes_of(const warp_plan& plan, const pe_grid& grid) {
 }
 
 /// A warp that chooses by itself has a shard of its own where channels are wide: in one that several serve, their
-/// claims make each other fail. Who chooses for all looks at every shard.
-std::uint32_t sharers_of(const warp_plan& warps, const pe_grid& grid) {
-    return warps.choose ? static_cast<std::uint32_t>(grid.worker_warps()) : grid.worker_blocks();
+/// claims make each other fail. Who chooses for all looks at every shard, and a block works as one.
+std::uint32_t sharers_of(const std::vector<channel_plan>& plans, const warp_plan& warps, const pe_grid& grid) {
+    return warps.choose && !all_take_blocks(plans) ? static_cast<std::uint32_t>(grid.worker_warps())
+                                                   : grid.worker_blocks();
 }
 
 /// The queues of a PE, without memory. Channels for what comes in rooms are behind all others.
@@ -91,6 +99,7 @@ channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t sh
     channel_set_ref set;
     set.n_channels = static_cast<std::uint32_t>(plans.size());
     set.n_shards = shards_of(plans, sharers);
+    set.by_blocks = all_take_blocks(plans) ? 1 : 0;
     std::uint64_t levels = 0, pool = 0;
     for (const auto& plan : plans) levels += plan.options.levels;
     if (levels > channel_rank_queues) {
@@ -106,6 +115,7 @@ channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t sh
         layout.at_once = plan.options.at_once;
         layout.consumer = plan.consumer;
         layout.is_kept = plan.is_kept ? 1 : 0;
+        layout.takes_block = plan.takes_block ? 1 : 0;
         layout.first_entry = set.entries_a_shard;
         if (plan.rooms_a_pe == 0) {
             lay_out(set, plan, layout);
@@ -114,9 +124,9 @@ channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t sh
             lay_out_remote(set, plan, layout, pool);
             set.channels[plan.of_channel].remote = c;
         }
-        layout.rule.at_least =
-            std::min({layout.width, plan.options.width,
-                      plan.options.at_least != 0 ? plan.options.at_least : static_cast<std::uint32_t>(warp_lanes)});
+        const std::uint32_t of_dispatch = plan.takes_block ? 1 : static_cast<std::uint32_t>(warp_lanes);
+        layout.rule.at_least = std::min(
+            {layout.width, plan.options.width, plan.options.at_least != 0 ? plan.options.at_least : of_dispatch});
         // With 1 no turn would be left to queues that fill a warp.
         if (plan.options.max_age != 0) layout.rule.max_age = std::max(2u, std::bit_floor(plan.options.max_age));
         set.min_age = std::min(set.min_age, layout.rule.max_age);
@@ -143,7 +153,7 @@ channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::
                                const warp_plan& warps, const pe_grid& grid)
     : owner_(owner), plans_(plans), worker_blocks_(grid.worker_blocks()),
       warp_lanes_(static_cast<std::uint32_t>(grid.warp_lanes())),
-      set_(lay_out(plans, sharers_of(warps, grid), grid.warp_lanes())),
+      set_(lay_out(plans, sharers_of(plans, warps, grid), grid.warp_lanes())),
       words_(owner, std::uint64_t{set_.n_shards} * set_.queues_a_shard),
       data_(owner, set_.n_shards * set_.data_a_shard), control_(owner, set_.n_shards * set_.entries_a_shard),
       done_(owner, set_.n_shards * set_.done_a_shard),

@@ -24,10 +24,13 @@ public:
     /// One lane of the block, before use; a block barrier must follow.
     LANEWAY_FN void open() { unpublished_ = done_words{}; }
 
-    /// Work items, and posts of handlers that have been sent. Any lane; cheap, does not wait.
-    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items) { add(ctx, unpublished_.completed, completed_, items); }
+    /// Work items, and posts of handlers that have been sent. Any lane; cheap, does not wait. `told`: behind_fence,
+    /// where a release shared_fence of the device stands before it.
+    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items, order told = order::release) {
+        add(ctx, unpublished_.completed, completed_, items, told);
+    }
     LANEWAY_FN void forward(Ctx& ctx, std::uint64_t posts) {
-        add(ctx, unpublished_.forwarded, &work_.forwarded, posts);
+        add(ctx, unpublished_.forwarded, &work_.forwarded, posts, order::release);
     }
 
     /// Whether something is not yet known. Cheap: thousands of warps that have no work ask again and again.
@@ -58,12 +61,12 @@ public:
     }
 
 private:
-    LANEWAY_FN void add(Ctx& ctx, std::uint64_t& unpublished, std::uint64_t* known, std::uint64_t items) {
+    LANEWAY_FN void add(Ctx& ctx, std::uint64_t& unpublished, std::uint64_t* known, std::uint64_t items, order told) {
         if (ctx.n_pes() == 1) {
-            publish(ctx, known, items);
+            publish(ctx, known, items, told);
         } else {
             // Partner: the exchange in take.
-            ctx.fetch_add(&unpublished, items, order::release, scope::block);
+            ctx.fetch_add(&unpublished, items, told, scope::block);
         }
     }
 
@@ -75,9 +78,9 @@ private:
         });
     }
 
-    LANEWAY_FN static void publish(Ctx& ctx, std::uint64_t* known, std::uint64_t items) {
+    LANEWAY_FN static void publish(Ctx& ctx, std::uint64_t* known, std::uint64_t items, order told = order::release) {
         // Partner: the acquire load of pe_counters. What the items created has been counted before.
-        if (items != 0) ctx.fetch_add(known, items, order::release, scope::device);
+        if (items != 0) ctx.fetch_add(known, items, told, scope::device);
     }
 
     done_words& unpublished_;

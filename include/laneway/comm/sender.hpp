@@ -142,7 +142,9 @@ public:
     }
 
     /// Counts `items` of work as done once every message posted so far has left. Any lane; cheap, does not wait.
-    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items) { this->done().complete(ctx, items); }
+    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items, order told = order::release) {
+        this->done().complete(ctx, items, told);
+    }
 
     /// For a warp that has nothing to do, again and again: sends what the block has aggregated and makes completed work
     /// known. A chunk is sent when the one before it has left, so while the way is busy chunks fill. Any set of lanes,

@@ -10,6 +10,9 @@
 // outlive the claim and the array is as long as the data array, not twice; an entry says by the parity of its lap that
 // it is written, so that no second tail follows the first; and the done-count is a bit for each element, whose meaning
 // changes from lap to lap, so that it need not be cleared and an element that is freed twice is seen.
+//
+// Fences are what takes long on GPUs, so enq and tfree come in two halves as well, with one fence between them for all
+// that a warp does at once (docs/design/0108). What comes of reading a word there without a fence is made of its value.
 #pragma once
 
 #include "laneway/simt/fail.hpp"
@@ -29,6 +32,7 @@ struct channel_words {
 class channel_queue_ref {
 public:
     static constexpr std::uint32_t max_width = std::uint32_t{1} << 30;
+    static constexpr std::uint64_t unseen = ~std::uint64_t{0};
     [[nodiscard]] static constexpr std::uint32_t done_words(std::uint32_t width) { return (width + 31) / 32; }
 
     /// `width`: elements, a power of two; `data`: for so many of `element_bytes`; `control`: as many words, `done`:
@@ -65,8 +69,9 @@ public:
             std::uint64_t tail = 0, room = 0;
             if (is_leader) {
                 tail = ctx.load(&words_->reserved, order::relaxed, scope::device);
-                // Partner: the release exchange in advance. What consumers have read is not overwritten.
-                const std::uint64_t used = tail - ctx.load(&words_->released, order::acquire, scope::device);
+                // Partner: the exchange in advance. What consumers have read is not overwritten: on GPUs, as a lane
+                // stores behind a branch on this word.
+                const std::uint64_t used = tail - ctx.load(&words_->released, before_fence<Ctx>, scope::device);
                 room = used > width_ ? width_ : width_ - used;  // more than all: the tail is old, and cannot be taken
                 room -= room < margin ? room : margin;
             }
@@ -76,8 +81,7 @@ public:
             // Of the lanes behind the first without space some sums may have wrapped around.
             if (const lane_mask others = mask & ~fits; others != 0) fits &= (others & (~others + 1)) - 1;
             if (fits != mask && may_advance) {
-                may_advance = false;
-                if (is_leader) advance(ctx);
+                may_advance = once(ctx, mask, [&] { return std::uint32_t{advance(ctx)}; }) != 0;
                 continue;
             }
             if (fits == 0) return false;
@@ -97,16 +101,41 @@ public:
     /// exactly the lanes of the mask, together. Does not wait.
     template <class Ctx>
     LANEWAY_FN void publish(Ctx& ctx, lane_mask mask, std::uint64_t first, std::uint32_t n) const {
-        const std::uint32_t sum = inclusive_scan(ctx, mask, n);
-        const std::uint32_t all = ctx.shuffle(mask, sum, last_lane(ctx, mask, mask));
-        const std::uint64_t mine = take_entries(ctx, mask, all) + sum - n;
-        for (std::uint32_t i = 0; i < n; ++i) store_entry(ctx, mine + i, place_of(first + i));
+        const std::uint64_t entry = take_entries(ctx, mask, n);
+        shared_fence(ctx, order::release, scope::device);
+        store_entries(ctx, entry, first, n);
     }
     /// The same for one element by its place: one that its consumer puts back, for instance. It keeps its space.
     template <class Ctx>
     LANEWAY_FN void publish_place(Ctx& ctx, lane_mask mask, std::uint32_t place) const {
-        const std::uint64_t first = take_entries(ctx, mask, static_cast<std::uint32_t>(Ctx::count_lanes(mask)));
-        store_entry(ctx, first + static_cast<std::uint64_t>(rank_in(ctx, mask)), place);
+        publish(ctx, mask, position_of(place), 1);
+    }
+    /// The halves of it. Counts `n` elements of each lane as ready, before they can be seen; the lane's first entry.
+    /// Called by exactly the lanes of the mask, together.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t take_entries(Ctx& ctx, lane_mask mask, std::uint32_t n) const {
+        const std::uint32_t sum = inclusive_scan(ctx, mask, n);
+        const std::uint32_t all = ctx.shuffle(mask, sum, last_lane(ctx, mask, mask));
+        const std::uint64_t first = once(ctx, mask, [&] {
+            if (created_ != nullptr) ctx.fetch_add(created_, all, order::relaxed, scope::device);
+            return ctx.fetch_add(&words_->ready, all, order::relaxed, scope::device);
+        });
+        ctx.sync(mask);  // the count comes before the entries that the other lanes store
+        return first + sum - n;
+    }
+    /// Behind a release shared_fence: consumers see the elements from position `first` on. Any lane.
+    template <class Ctx>
+    LANEWAY_FN void store_entries(Ctx& ctx, std::uint64_t entry, std::uint64_t first, std::uint32_t n) const {
+        for (std::uint32_t i = 0; i < n; ++i) {
+            // Partner: the load in claim. There are no more entries than elements that are ready, so this one has been
+            // claimed in the lap before.
+            ctx.store(control_ + ((entry + i) & (width_ - 1)), place_of(first + i) | written(entry + i),
+                      behind_fence<Ctx>, scope::device);
+        }
+    }
+    /// A position of the element at a place; those of the elements reserved with it follow.
+    [[nodiscard]] LANEWAY_FN std::uint64_t position_of(std::uint32_t place) const {
+        return (place & (width_ - 1)) | ((place & odd_lap) != 0 ? width_ : 0);
     }
 
     /// In a queue whose places others than `reserve` hand out: so many elements have come, and were freed. One lane.
@@ -121,18 +150,22 @@ public:
 
     /// deq: claims ready elements, at most `limit` and one a lane, in the order in which they became ready, and only
     /// among the first `end` that ever did; returns how many, and lanes below that get a place. A whole warp, together;
-    /// does not wait, and gets none where another warp claims at the same moment.
+    /// does not wait, and gets none where another warp claims at the same moment. `next`: what queue_view has seen, for
+    /// all lanes.
     template <class Ctx>
-    LANEWAY_FN int claim(Ctx& ctx, std::uint32_t limit, std::uint32_t& place,
-                         std::uint64_t end = ~std::uint64_t{0}) const {
+    LANEWAY_FN int claim(Ctx& ctx, std::uint32_t limit, std::uint32_t& place, std::uint64_t end = ~std::uint64_t{0},
+                         std::uint64_t next = unseen) const {
         constexpr lane_mask all = full_warp<Ctx>;
         const auto lane = static_cast<std::uint32_t>(ctx.lane());
-        std::uint64_t first =
-            once(ctx, all, [&] { return ctx.load(&words_->dispatched, order::relaxed, scope::device); });
+        std::uint64_t first = next;
+        if (next == unseen) {
+            first = once(ctx, all, [&] { return ctx.load(&words_->dispatched, order::relaxed, scope::device); });
+        }
         const std::uint64_t mine = first + lane;
         const bool may = lane < limit && lane < width_ && mine < end;
-        // Partner: the release store in store_entry. What is read here stays as it is if the claim below succeeds.
-        const std::uint32_t entry = may ? ctx.load(control_ + (mine & (width_ - 1)), order::acquire, scope::device) : 0;
+        // Partner: the store in store_entries. What is read here stays as it is if the claim below succeeds.
+        const std::uint32_t entry =
+            may ? ctx.load(control_ + (mine & (width_ - 1)), before_fence<Ctx>, scope::device) : 0;
         const bool is_written = may && (entry & written_even) == written(mine);
         const lane_mask missing = ~ctx.ballot(all, is_written) & all;
         const int count = missing == 0 ? Ctx::warp_lanes : Ctx::first_lane(missing);
@@ -142,46 +175,73 @@ public:
                 return ctx.compare_exchange(&words_->dispatched, first, first + static_cast<std::uint64_t>(count),
                                             order::relaxed, scope::device);
             }) != 0;
+        if (!claimed) return 0;
+        shared_fence(ctx, order::acquire, scope::device);
         place = entry & ~written_even;
-        return claimed ? count : 0;
+        return count;
     }
 
     /// tfree: the element of each lane of the mask, reserved or dispatched, is done. Called by exactly these lanes,
     /// together; does not wait. freed_twice, and a fault, where an element was done already.
     template <class Ctx>
     LANEWAY_FN status release(Ctx& ctx, lane_mask mask, std::uint32_t place) const {
-        const std::uint32_t index = place & (width_ - 1);
         ctx.sync(mask);  // what lanes have read comes before what their leader tells
-        const lane_mask same = ctx.match(mask, index / 32);
-        const std::uint32_t bits = bits_of(ctx, same, index);
-        const bool differ = Ctx::count_lanes(bits) == Ctx::count_lanes(same);
+        shared_fence(ctx, order::release, scope::device);
+        return check(ctx, place, free(ctx, mask, place));
+    }
+    /// What the word of an element's bit was before, for the lanes whose elements share it.
+    struct freed_bits {
+        lane_mask same = 0;
         std::uint32_t before = 0;
-        if (elected(ctx, same)) {
-            // Partner: the acquire load in advance.
-            before = ctx.fetch_xor(done_ + index / 32, bits, order::release, scope::device);
-            const std::uint64_t head = ctx.load(&words_->released, order::relaxed, scope::device);
-            if ((head & (width_ - 1)) / 32 == index / 32) advance(ctx);
+        bool differ = false;
+    };
+    /// The halves of it, behind a release shared_fence of lanes that have met: what comes between need not wait for
+    /// what the bits were. Both by exactly the lanes of the mask, together.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN freed_bits free(Ctx& ctx, lane_mask mask, std::uint32_t place) const {
+        const std::uint32_t index = place & (width_ - 1);
+        freed_bits made;
+        made.same = ctx.match(mask, index / 32);
+        const std::uint32_t bits = bits_of(ctx, made.same, index);
+        made.differ = Ctx::count_lanes(bits) == Ctx::count_lanes(made.same);
+        if (elected(ctx, made.same)) {
+            // Partner: the load in advance.
+            made.before = ctx.fetch_xor(done_ + index / 32, bits, behind_fence<Ctx>, scope::device);
         }
-        before = ctx.shuffle(same, before, Ctx::first_lane(same));
-        const bool was_odd = (before >> index % 32 & 1) != 0;
-        if (differ && was_odd == ((place & odd_lap) != 0)) return status::ok;
+        return made;
+    }
+    template <class Ctx>
+    LANEWAY_FN status check(Ctx& ctx, std::uint32_t place, const freed_bits& made) const {
+        const std::uint32_t before = ctx.shuffle(made.same, made.before, Ctx::first_lane(made.same));
+        const bool was_odd = (before >> (place & (width_ - 1)) % 32 & 1) != 0;
+        if (made.differ && was_odd == ((place & odd_lap) != 0)) return status::ok;
         return fail(ctx, status::freed_twice, operation::consume, -1, number_, level_);
     }
 
     /// Whether all elements before a dispatched one are done, so that its own end is what makes space. Any lane.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool is_first(Ctx& ctx, std::uint32_t place) const {
-        advance(ctx);
+        while (advance(ctx)) {
+        }
         return place_of(ctx.load(&words_->released, order::relaxed, scope::device)) == place;
     }
 
-    /// Elements that are ready, as far as this lane knows. Any lane.
+    /// What a lane has seen of a queue at one moment.
+    struct queue_view {
+        std::uint32_t ready;  ///< elements
+        std::uint64_t next;   ///< the entry that is claimed next
+    };
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t fill(Ctx& ctx) const {
+    [[nodiscard]] LANEWAY_FN queue_view look(Ctx& ctx) const {
         // Dispatched first: it is never more than what is ready.
         const std::uint64_t dispatched = ctx.load(&words_->dispatched, order::relaxed, scope::device);
         const std::uint64_t filled = ctx.load(&words_->ready, order::relaxed, scope::device) - dispatched;
-        return filled < width_ ? static_cast<std::uint32_t>(filled) : width_;
+        return {filled < width_ ? static_cast<std::uint32_t>(filled) : width_, dispatched};
+    }
+    /// Elements that are ready, as far as this lane knows. Any lane.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t fill(Ctx& ctx) const {
+        return look(ctx).ready;
     }
     /// Elements that could be reserved now, as far as this lane knows. Any lane.
     template <class Ctx>
@@ -206,23 +266,6 @@ private:
         return Ctx::first_lane(ctx.ballot(mask, rank_in(ctx, mask) == Ctx::count_lanes(part) - 1));
     }
 
-    /// The first of `n` entries that are the mask's. Counted before they can be seen.
-    template <class Ctx>
-    LANEWAY_FN std::uint64_t take_entries(Ctx& ctx, lane_mask mask, std::uint32_t n) const {
-        const std::uint64_t first = once(ctx, mask, [&] {
-            if (created_ != nullptr) ctx.fetch_add(created_, n, order::relaxed, scope::device);
-            return ctx.fetch_add(&words_->ready, n, order::relaxed, scope::device);
-        });
-        ctx.sync(mask);  // the count comes before the entries that the other lanes store with release
-        return first;
-    }
-    template <class Ctx>
-    LANEWAY_FN void store_entry(Ctx& ctx, std::uint64_t position, std::uint32_t place) const {
-        // Partner: the acquire load in claim. There are no more entries than elements that are ready, so this one has
-        // been claimed in the lap before.
-        ctx.store(control_ + (position & (width_ - 1)), place | written(position), order::release, scope::device);
-    }
-
     /// Bits of the lanes' elements in the word that they share. Their elements mostly lie side by side.
     template <class Ctx>
     static LANEWAY_FN std::uint32_t bits_of(Ctx& ctx, lane_mask same, std::uint32_t index) {
@@ -236,25 +279,40 @@ private:
                       [](std::uint32_t a, std::uint32_t b) { return a | b; });
     }
 
-    /// Makes elements available that are done, from the first on that is not. One lane.
+    /// Makes elements available that are done, from the first on that is not, as far as so many words of bits tell,
+    /// which are looked at together. Whether there were any. One lane.
     template <class Ctx>
-    LANEWAY_FN void advance(Ctx& ctx) const {
-        const std::uint64_t first = ctx.load(&words_->released, order::acquire, scope::device);
+    LANEWAY_FN bool advance(Ctx& ctx) const {
+        return advance(ctx, words_, done_, width_);
+    }
+    template <class Ctx>
+    static LANEWAY_SLOW bool advance(Ctx& ctx, channel_words* counts, const std::uint32_t* done_bits,
+                                     std::uint32_t width) {
+        constexpr std::uint32_t words = 8;
+        const std::uint64_t first = ctx.load(&counts->released, before_fence<Ctx>, scope::device);
+        const std::uint32_t all = done_words(width), at = static_cast<std::uint32_t>(first & (width - 1)) / 32;
+        std::uint32_t seen[words];
+        LANEWAY_UNROLLED
+        for (std::uint32_t i = 0; i < words; ++i) {
+            // Partner: the exchange in free. A head that is old sees bits of later laps, which say of its own lap no
+            // more than is true.
+            seen[i] = i <= all ? ctx.load(done_bits + ((at + i) & (all - 1)), before_fence<Ctx>, scope::device) : 0;
+        }
         std::uint64_t head = first;
-        for (;;) {
-            const auto index = static_cast<std::uint32_t>(head & (width_ - 1));
-            // Partner: the release exchange in release. A head that is old sees bits of later laps, which say of its
-            // own lap no more than is true.
-            const std::uint32_t word = ctx.load(done_ + index / 32, order::acquire, scope::device);
-            const std::uint32_t open = (is_odd(head) ? word : ~word) >> index % 32;
+        LANEWAY_UNROLLED
+        for (const std::uint32_t word : seen) {
+            const auto index = static_cast<std::uint32_t>(head & (width - 1));
+            const std::uint32_t open = ((head & width) != 0 ? word : ~word) >> index % 32;
             std::uint32_t end = 32 - index % 32;
-            if (end > width_ - index) end = width_ - index;
+            if (end > width - index) end = width - index;
             const std::uint32_t done = open == 0 ? end : static_cast<std::uint32_t>(Ctx::first_lane(open));
             head += done < end ? done : end;
-            if (done < end || head - first >= width_) break;
+            if (done < end || head - first >= width) break;
         }
-        // Partner: the acquire load in reserve.
-        if (head != first) ctx.fetch_max(&words_->released, head, order::release, scope::device);
+        if (head == first) return false;
+        // Partner: the load in reserve.
+        ctx.fetch_max(&counts->released, head, behind_fence<Ctx>, scope::device);
+        return true;
     }
 
     channel_words* words_;

@@ -214,14 +214,13 @@ public:
     template <std::uint32_t Most, class Ctx>
     [[nodiscard]] LANEWAY_FN bool load_words(Ctx& ctx, std::uint64_t ticket, std::uint32_t n,
                                              std::uint64_t (&messages)[Most]) const {
-        constexpr order o = acquires_by_fence<Ctx> ? order::relaxed : order::acquire;
         const std::uint64_t* const from = words + slot_of(ticket) * chunk_words;
         const auto tag = static_cast<std::uint32_t>(ticket + 1);
         const status here = wait_until(ctx, {operation::serve, -1, ticket}, [&] {
             std::uint64_t seen[2 * Most];
             // Partner: the stores of store_words.
             for (std::uint32_t i = 0; i < 2 * Most; ++i) {
-                seen[i] = i < 2 * n ? ctx.load(from + i, o, scope::system) : std::uint64_t{tag} << 32;
+                seen[i] = i < 2 * n ? ctx.load(from + i, before_fence<Ctx>, scope::system) : std::uint64_t{tag} << 32;
             }
             std::uint32_t differs = 0;
             for (std::uint32_t i = 0; i < 2 * Most; ++i) differs |= static_cast<std::uint32_t>(seen[i] >> 32) ^ tag;
@@ -230,7 +229,7 @@ public:
             }
             return differs == 0;
         });
-        if constexpr (acquires_by_fence<Ctx>) ctx.fence(order::acquire, scope::system);
+        shared_fence(ctx, order::acquire, scope::system);
         return here == status::ok;
     }
 

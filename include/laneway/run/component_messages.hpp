@@ -143,7 +143,9 @@ public:
     LANEWAY_FN status progress(Ctx& ctx) { return out_.progress(ctx); }
     LANEWAY_FN status advance(Ctx& ctx) { return out_.advance(ctx); }
     LANEWAY_FN bool send_forwards(Ctx& ctx, lane_mask mask) { return out_.send_forwards(ctx, mask); }
-    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items) { out_.complete(ctx, items); }
+    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items, order told = order::release) {
+        out_.complete(ctx, items, told);
+    }
     LANEWAY_FN void count_items(Ctx& ctx, std::uint64_t items) { out_.count_items(ctx, items); }
     LANEWAY_FN void count_direct() { out_.count_direct(); }
     [[nodiscard]] LANEWAY_FN auto team() const { return out_.team(); }

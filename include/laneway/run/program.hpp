@@ -49,6 +49,10 @@ struct program {
         ((least = cuda_warps_of<Views> < least ? cuda_warps_of<Views> : least), ...);
         return least;
     }();
+    /// Small blocks are for elements of whole blocks that are mostly waiting, so that many are there at once: as many
+    /// warps of a multiprocessor as small_block_warps, of 128 registers a lane.
+    static constexpr int cuda_blocks =
+        (uses_team<Views> || ...) && cuda_warps < small_block_warps ? small_block_warps / cuda_warps : 1;
     /// A body may compute for long; the turns of components are short, and they send between them.
     static constexpr bool has_flushers = has_body;
     static constexpr bool sends = !(std::is_same_v<typename Views::routes_type, routes<>> && ...);

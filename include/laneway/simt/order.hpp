@@ -20,4 +20,16 @@ inline constexpr bool acquires_by_fence = requires {
     requires Ctx::fences_to_acquire;
 };
 
+/// The orders of operations that share a fence, where fences are what takes long: of those that tell others something,
+/// behind a release fence of their lane; of those that hear, before its acquire fence. Elsewhere each has its own.
+template <class Ctx>
+inline constexpr order behind_fence = acquires_by_fence<Ctx> ? order::relaxed : order::release;
+template <class Ctx>
+inline constexpr order before_fence = acquires_by_fence<Ctx> ? order::relaxed : order::acquire;
+/// That fence. Any lane; of lanes that call it together one instruction, which counts for each of them.
+template <class Ctx>
+LANEWAY_FN void shared_fence([[maybe_unused]] Ctx& ctx, [[maybe_unused]] order o, [[maybe_unused]] scope s) {
+    if constexpr (acquires_by_fence<Ctx>) ctx.fence(o, s);
+}
+
 }  // namespace laneway

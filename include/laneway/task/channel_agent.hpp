@@ -31,6 +31,7 @@ public:
     template <class T>
     LANEWAY_FN void enq(Ctx& ctx, const reserved_elements<T>& elements) {
         of_body_.enq(ctx, elements);
+        of_body_.tell(ctx);
     }
 
     /// As remote_node's, where a kernel receives.
@@ -41,6 +42,7 @@ public:
 
     LANEWAY_FN void enq_place(Ctx& ctx, std::uint32_t queue, std::uint32_t place) {
         of_body_.enq_place(ctx, queue, place);
+        of_body_.tell(ctx);
     }
 
     LANEWAY_FN void open(Ctx& ctx) {
@@ -85,7 +87,7 @@ public:
     LANEWAY_FN bool dispatch(Ctx& ctx, std::uint32_t number) {
         channel_batch all;
         copy_type copy;
-        return run_if(ctx, claim(ctx, number, all, copy), all, copy);
+        return run_if(ctx, claim(ctx, {number}, all, copy), all, copy);
     }
 
 private:
@@ -106,16 +108,16 @@ private:
     /// Takes elements that any warp might run.
     LANEWAY_FN channel_source take_shared(Ctx& ctx, channel_batch& all, copy_type& copy) {
         for (const bool follows_last : {true, false}) {
-            const std::uint32_t number =
-                follows_last ? search_.follow(ctx, warp_) : search_.choose(ctx, warp_, idle_turns_);
-            const channel_source from = number == none ? channel_source::nothing : claim(ctx, number, all, copy);
+            const found_queue found =
+                follows_last ? search_.follow(ctx, warp_) : found_queue{search_.choose(ctx, warp_, idle_turns_)};
+            const channel_source from = found.number == none ? channel_source::nothing : claim(ctx, found, all, copy);
             if (from != channel_source::nothing) return from;
         }
         return channel_source::nothing;
     }
-    LANEWAY_FN channel_source claim(Ctx& ctx, std::uint32_t number, channel_batch& all, copy_type& copy) {
-        if (!blocks_.takes(warp_, number)) return claims::claim(ctx, warp_, number, all, copy);
-        return blocks_.dispatch(ctx, warp_, number) ? channel_source::block : channel_source::nothing;
+    LANEWAY_FN channel_source claim(Ctx& ctx, found_queue from, channel_batch& all, copy_type& copy) {
+        if (!blocks_.takes(warp_, from.number)) return claims::claim(ctx, warp_, from.number, all, copy, from.next);
+        return blocks_.dispatch(ctx, warp_, from.number) ? channel_source::block : channel_source::nothing;
     }
     /// Runs a batch, if there is one, and ends it.
     LANEWAY_FN bool run_if(Ctx& ctx, channel_source from, channel_batch& all, copy_type& copy) {
@@ -128,6 +130,7 @@ private:
             claims::end_batch(ctx, warp_, all, out, View::keeps ? kept_.owed() : nullptr);
             if (++sends_ % 16 == 0) (void)warp_.out.flush_old(ctx);
         } else if constexpr (View::keeps) {
+            all.made.tell(ctx, warp_.view.set);
             kept_.end_batch(ctx, warp_, all, copy, out);
         }
         if constexpr (View::keeps) kept_.share(ctx, warp_, hungry);
@@ -156,7 +159,7 @@ private:
         if (stack != nullptr) stack->reclaim(ctx, node.kept_end(top));
         warp_.note_node(node);
         if constexpr (View::receives) all.room = node.room();
-        all.filled = node.filled();
+        all.made = node.made();
         return out;
     }
     /// The end of an element of a queue. One whose room has gone on has no place to wait in.

@@ -29,10 +29,7 @@ public:
     [[nodiscard]] LANEWAY_FN bool is_called_away(Ctx& ctx) const { return team_.is_called_away(ctx); }
     /// Whether the elements of a queue are for blocks.
     [[nodiscard]] LANEWAY_FN bool takes(const warp_type& warp, std::uint32_t queue) const {
-        bool found = false;
-        warp.view.kernels.visit(warp.layout_of(queue).consumer,
-                                [&]<class Kernel>(const Kernel&) { found = width_of<Kernel> == task_width::block; });
-        return found;
+        return warp.layout_of(queue).takes_block != 0;
     }
     /// Claims elements for the whole block and calls its warps. The whole warp.
     LANEWAY_FN bool dispatch(Ctx& ctx, warp_type& warp, std::uint32_t number) {
@@ -56,6 +53,7 @@ private:
     LANEWAY_FN void work(Ctx& ctx, warp_type& warp) {
         const channel_set_ref& set = warp.view.set;
         std::uint32_t filled = warp_type::none;
+        bool led = false;
         team_.take_part(
             ctx,
             [&](std::uint32_t number, std::uint32_t place, channel_worker<Ctx>& worker) {
@@ -70,21 +68,25 @@ private:
                     warp.view.kernels, layout.consumer, queue.element(place), false, copy,
                     [&](const auto& code, auto& element) { return call_kernel(ctx, code, element, node, worker); },
                     true);
+                if (node.made().queue() != warp_type::none) filled = node.made().queue();
+                node.tell(ctx);
                 warp.note_node(node);
-                if (node.filled() != warp_type::none) filled = node.filled();
                 return out;
             },
             [&](std::uint32_t number, std::uint32_t count, std::uint32_t yields) {
                 const auto lane = static_cast<std::uint32_t>(ctx.lane());
-                const bool mine = lane < count;
+                led = true;
+                channel_batch all;
+                all.queue = number;
+                all.count = static_cast<int>(count);
+                all.mine = lane < count;
+                all.place = team_.place(lane);
                 const outcome out = (yields >> lane & 1) != 0 ? outcome::yield : outcome::done;
                 warp.tallies.note(ctx, set.channel_of(number % set.queues_a_shard));
-                channel_claims<Ctx, Out, View>::end(ctx, warp, number, team_.place(lane), filled,
-                                                    static_cast<int>(count), mine, out);
-                // An element that was put back has been counted once more by then.
-                if (ctx.lane() == 0) warp.out.complete(ctx, count);
+                channel_claims<Ctx, Out, View>::end(ctx, warp, all, filled, out, true);
                 if (View::receives && ++sends_ % 16 == 0) (void)warp.out.flush_old(ctx);
             });
+        if (!led) warp.note_filled(ctx, filled);  // it may lead next
     }
 
     channel_team<Ctx> team_;

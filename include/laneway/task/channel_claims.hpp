@@ -12,12 +12,12 @@ struct channel_claims {
     using warp_type = channel_warp<Ctx, Out, View>;
     using copy_type = typename copies_of<typename View::kernel_types>::type;
 
-    /// Claims the elements of one queue.
+    /// Claims the elements of one queue. `next`: as channel_queue_ref::claim says.
     static LANEWAY_FN channel_source claim(Ctx& ctx, warp_type& warp, std::uint32_t number, channel_batch& all,
-                                           copy_type& copy) {
+                                           copy_type& copy, std::uint64_t next) {
         const channel_queue_ref queue = warp.view.set.queue(number);
         std::uint32_t place = 0;
-        const int count = queue.claim(ctx, static_cast<std::uint32_t>(Ctx::warp_lanes), place);
+        const int count = queue.claim(ctx, static_cast<std::uint32_t>(Ctx::warp_lanes), place, ~std::uint64_t{0}, next);
         if (count == 0) return channel_source::nothing;
         all.queue = number;
         all.count = count;
@@ -56,10 +56,9 @@ struct channel_claims {
             ctx.sync(full_warp<Ctx>);
         }
         warp.tallies.note(ctx, all.channel);
-        end(ctx, warp, all.queue, all.place, all.filled, all.count, all.mine, out);
+        end(ctx, warp, all, all.made.queue(), out, owed == nullptr);
         // What the warp keeps of what these have produced is part of them: nobody else counts it.
         if (owed != nullptr) *owed += static_cast<std::uint32_t>(all.count);
-        if (owed == nullptr && ctx.lane() == 0) warp.out.complete(ctx, static_cast<std::uint32_t>(all.count));
         if constexpr (View::moves) {
             // Behind the release: the place must be free.
             if (all.mine && out == outcome::done && all.moved.count != 0)
@@ -67,21 +66,33 @@ struct channel_claims {
             ctx.sync(full_warp<Ctx>);
         }
     }
-    /// The end of elements that this warp has claimed, one of each lane that is `mine`: those that are done are freed,
-    /// others put back.
-    static LANEWAY_FN void end(Ctx& ctx, warp_type& warp, std::uint32_t number, std::uint32_t place,
-                               std::uint32_t filled, int count, bool mine, outcome out) {
-        const channel_queue_ref queue = warp.view.set.queue(number);
-        const lane_mask back = ctx.ballot(full_warp<Ctx>, mine && out != outcome::done);
-        const lane_mask done = ctx.ballot(full_warp<Ctx>, mine && out == outcome::done);
-        const bool came = View::receives && warp.layout_of(number).is_remote != 0;
-        if (mine && out == outcome::done && !came) (void)queue.release(ctx, done, place);
-        if (mine && out != outcome::done) {
-            go_before(ctx, queue.element(place));
-            queue.publish_place(ctx, back, place);
-            if (elected(ctx, back)) warp.view.set.raise_flag(ctx, number);
+    /// The end of elements that this warp has claimed, one of each lane that has one: those that are done are freed,
+    /// others put back, and what the lanes have made ready is shown, all behind one fence. `into`: the queue that the
+    /// lane has produced into. `completes`: they count as completed.
+    static LANEWAY_FN void end(Ctx& ctx, warp_type& warp, channel_batch& all, std::uint32_t into, outcome out,
+                               bool completes) {
+        const channel_queue_ref queue = warp.view.set.queue(all.queue);
+        const bool came = View::receives && warp.layout_of(all.queue).is_remote != 0;
+        const bool frees = all.mine && out == outcome::done && !came;
+        const lane_mask freed = ctx.ballot(full_warp<Ctx>, frees);
+        all.made.announce(ctx, warp.view.set);
+        ready_elements back;
+        if (all.mine && out != outcome::done) {
+            go_before(ctx, queue.element(all.place));
+            back = {all.queue, all.place, 1};
+            back.announce(ctx, warp.view.set);
         }
-        warp.note(ctx, number, filled, count, mine, out);
+        ctx.sync(full_warp<Ctx>);  // what each has read and counted comes before what any of them tells
+        shared_fence(ctx, order::release, scope::device);
+        channel_queue_ref::freed_bits bits;
+        if (frees) bits = queue.free(ctx, freed, all.place);
+        all.made.show(ctx, warp.view.set);
+        back.show(ctx, warp.view.set);
+        // What these have created, and themselves once more where they were put back, has been counted above.
+        if (completes && ctx.lane() == 0)
+            warp.out.complete(ctx, static_cast<std::uint32_t>(all.count), behind_fence<Ctx>);
+        warp.note(ctx, all.queue, into, all.count, all.mine, out);
+        if (frees) (void)queue.check(ctx, all.place, bits);
         ctx.sync(full_warp<Ctx>);
     }
 

@@ -34,7 +34,7 @@ std::uint32_t add_arrivals(std::vector<channel_plan>& plans, int pes) {
 }
 
 /// Adds the channels that a graph has beside the user's: of what moves, whose first it returns the number of, and of
-/// what arrives in rooms.
+/// what arrives in rooms. Marks those whose elements take a block.
 template <class... Kernels>
 std::uint32_t add_inner_channels(std::vector<channel_plan>& plans, int pes, std::uint32_t rooms) {
     std::vector<bool> receives;
@@ -42,6 +42,8 @@ std::uint32_t add_inner_channels(std::vector<channel_plan>& plans, int pes, std:
     const std::size_t of_user = plans.size();
     const std::uint32_t first_arrivals = add_arrivals<Kernels...>(plans, pes);
     add_remote(plans, of_user, receives, pes, rooms);
+    const bool takes_block[] = {(width_of<Kernels> == task_width::block)...};
+    for (auto& plan : plans) plan.takes_block = takes_block[plan.consumer];
     return first_arrivals;
 }
 

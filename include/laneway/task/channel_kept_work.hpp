@@ -81,7 +81,7 @@ public:
             const bool is_short = ctx.ballot(full_warp<Ctx>, all.mine && out == outcome::yield) != 0;
             reach_ = is_short ? (reach_ + 1) / 2 : 2 * reach_ < lanes ? 2 * reach_ : lanes;
         }
-        warp.note(ctx, none, all.filled, all.count, all.mine, out);
+        warp.note(ctx, none, all.made.queue(), all.count, all.mine, out);
     }
     /// Warps of the PE that had little a moment ago, for lane 0: asked for early, so that nothing waits for it.
     LANEWAY_FN std::uint32_t hungry_warps(Ctx& ctx, const warp_type& warp) const {
@@ -229,6 +229,7 @@ private:
             });
             copy_bytes(queue.element(at), from, layout.element_bytes);
             node.enq_place(ctx, room.queue(), at);
+            node.tell(ctx);
             ++warp.given;
         } else if (mine && room) {
             node.tfree(ctx, room);

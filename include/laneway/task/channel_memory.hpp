@@ -20,8 +20,9 @@ struct channel_options {
     /// What is produced for an element of one level lies in the next. A recursion whose levels have channels of their
     /// own cannot block itself, however small `width` is; it may be so many levels deep.
     std::uint32_t levels = 1;
-    std::uint32_t at_once = 1;   ///< elements that one lane reserves together, at most; the least width
-    std::uint32_t at_least = 0;  ///< elements that are worth a dispatch while there is other work; 0: a warp's lanes
+    std::uint32_t at_once = 1;  ///< elements that one lane reserves together, at most; the least width
+    /// Elements that are worth a dispatch while there is other work; 0: a warp's lanes, and one that takes a block.
+    std::uint32_t at_least = 0;
     /// Fewer go after so many turns of a warp, rounded down to a power of two, or when nothing else can; 0: only then.
     std::uint32_t max_age = 64;
     std::string name = {};  ///< for messages
@@ -41,6 +42,7 @@ struct channel_plan {
     std::uint32_t rooms_a_pe = 0;
     std::uint32_t of_channel = 0;  ///< then: number of the channel that they were sent to
     bool is_kept = false;          ///< see channel_layout
+    bool takes_block = false;      ///< the same
 
     friend bool operator==(const channel_plan&, const channel_plan&) = default;
 };

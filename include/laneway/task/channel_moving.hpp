@@ -60,6 +60,7 @@ struct take_moved {
         }
         place[0] = moved;
         node.enq(ctx, place);
+        node.tell(ctx);
     }
 };
 

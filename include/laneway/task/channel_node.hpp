@@ -15,10 +15,61 @@ struct reserved_frame {
     std::uint32_t place = 0;
 };
 
+/// Elements of one queue that a lane has made ready and others do not see yet, so that one fence can be for all that a
+/// warp tells. Any lane, also in divergent code.
+class ready_elements {
+public:
+    static constexpr std::uint32_t no_queue = ~std::uint32_t{0};
+
+    ready_elements() = default;
+    /// `place`: of the first.
+    LANEWAY_FN ready_elements(std::uint32_t queue, std::uint32_t place, std::uint32_t count)
+        : queue_(queue), place_(place), count_(count) {}
+
+    /// Number in the PE; no_queue: there are none.
+    [[nodiscard]] LANEWAY_FN std::uint32_t queue() const { return queue_; }
+
+    /// Counts them, before others can see them.
+    template <class Ctx>
+    LANEWAY_FN void announce(Ctx& ctx, const channel_set_ref& set) {
+        if (queue_ == no_queue) return;
+        const lane_mask mask = ctx.match(ctx.converged(), set.identity_of(queue_));
+        entry_ = set.queue(queue_).take_entries(ctx, mask, count_);
+        leads_ = elected(ctx, mask);
+    }
+    /// Shows them, behind a release shared_fence, and that their queue holds some.
+    template <class Ctx>
+    LANEWAY_FN void show(Ctx& ctx, const channel_set_ref& set) const {
+        if (queue_ == no_queue) return;
+        const channel_queue_ref queue = set.queue(queue_);
+        queue.store_entries(ctx, entry_, queue.position_of(place_), count_);
+        if (leads_) set.raise_flag(ctx, queue_);
+    }
+    /// Both, with a fence of their own.
+    template <class Ctx>
+    LANEWAY_FN void tell(Ctx& ctx, const channel_set_ref& set) const {
+        if (queue_ != no_queue) tell_at_once(ctx, set, *this);
+    }
+
+private:
+    template <class Ctx>
+    static LANEWAY_SLOW void tell_at_once(Ctx& ctx, const channel_set_ref& set, ready_elements all) {
+        all.announce(ctx, set);
+        shared_fence(ctx, order::release, scope::device);
+        all.show(ctx, set);
+    }
+
+    std::uint32_t queue_ = no_queue;
+    std::uint32_t place_ = 0;
+    std::uint32_t count_ = 0;
+    std::uint64_t entry_ = 0;
+    bool leads_ = false;  ///< of the lanes that have announced elements of one queue together
+};
+
 /// One lane's access. Members may be called by any lane, also in divergent code; none waits.
 class channel_node {
 public:
-    static constexpr std::uint32_t no_queue = ~std::uint32_t{0};
+    static constexpr std::uint32_t no_queue = ready_elements::no_queue;
 
     /// `shard`: that the lane produces into. `level`: of what it consumes; of a body, one less than the first.
     /// `first_in`: the queue whose first element the lane consumes, where that matters; see channel_layout::margin.
@@ -89,7 +140,8 @@ public:
         return {&found[0], found.queue(), set_.queue(found.queue()).place_of(found.first())};
     }
 
-    /// Makes elements ready that talloc has given and the lane has written; nothing where there are none.
+    /// Makes elements ready that talloc has given and the lane has written; nothing where there are none. Others see
+    /// them when the lane's kernel has returned, or has made further ones ready.
     template <class Ctx, class T>
     LANEWAY_FN void enq(Ctx& ctx, const reserved_elements<T>& elements) {
         if (!elements) return;
@@ -101,10 +153,9 @@ public:
             return;
         }
         for (std::uint32_t i = 0; i < elements.size(); ++i) go_before(ctx, &elements[i]);
-        const lane_mask mask = ctx.match(ctx.converged(), set_.identity_of(elements.queue()));
-        set_.queue(elements.queue()).publish(ctx, mask, elements.first(), elements.size());
-        if (elected(ctx, mask)) set_.raise_flag(ctx, elements.queue());
-        filled_ = elements.queue();
+        tell(ctx);
+        const std::uint32_t place = set_.queue(elements.queue()).place_of(elements.first());
+        made_ = {elements.queue(), place, elements.size()};
     }
     /// Gives reserved elements back that are not needed.
     template <class Ctx, class T>
@@ -121,20 +172,22 @@ public:
             (void)queue.release(ctx, mask, queue.place_of(elements.first() + i));
         }
     }
-    /// Makes the element at a place of a queue ready, see channel_queue_ref::publish_place, or the continuation in a
-    /// frame.
+    /// Makes the element at a place of a queue ready, as enq does, or the continuation in a frame.
     template <class Ctx>
     LANEWAY_FN void enq_place(Ctx& ctx, std::uint32_t queue, std::uint32_t place) {
         if ((queue & stack_tag::kept) != 0) {
             stack_->push_ready(ctx, queue, place);
             return;
         }
-        const channel_queue_ref to = set_.queue(queue);
-        go_before(ctx, to.element(place));
-        const lane_mask mask = ctx.match(ctx.converged(), set_.identity_of(queue));
-        to.publish_place(ctx, mask, place);
-        if (elected(ctx, mask)) set_.raise_flag(ctx, queue);
-        filled_ = queue;
+        go_before(ctx, set_.queue(queue).element(place));
+        tell(ctx);
+        made_ = {queue, place, 1};
+    }
+    /// Shows others what the lane has made ready. Whoever has called a kernel does it, if not by made().
+    template <class Ctx>
+    LANEWAY_FN void tell(Ctx& ctx) {
+        made_.tell(ctx, set_);
+        made_ = {};
     }
 
     /// Whether a continuation waits in a frame of the lane's own warp.
@@ -142,8 +195,8 @@ public:
         return stack_ != nullptr && stack_->owns(frame);
     }
 
-    /// The queue that the lane has last made elements ready in; no_queue: none.
-    [[nodiscard]] LANEWAY_FN std::uint32_t filled() const { return filled_; }
+    /// What the lane has made ready last and others do not see yet.
+    [[nodiscard]] LANEWAY_FN const ready_elements& made() const { return made_; }
     /// Behind the last slot of the warp's stack that the lane has got; `top` where it has none.
     [[nodiscard]] LANEWAY_FN std::uint32_t kept_end(std::uint32_t top) const { return has_kept_ ? kept_end_ : top; }
     [[nodiscard]] LANEWAY_FN const channel_set_ref& set() const { return set_; }
@@ -186,7 +239,7 @@ private:
     std::uint32_t level_;
     std::uint32_t first_in_;
     const warp_stack* stack_;
-    std::uint32_t filled_ = no_queue;
+    ready_elements made_;
     std::uint32_t kept_end_ = 0;
     bool has_kept_ = false;
 };

@@ -45,6 +45,7 @@ struct take_sent {
         const channel_queue_ref queue = set->queue(shard, number, to.level);
         const std::uint32_t place = set->place_of_room(to.room);
         *reinterpret_cast<T*>(queue.element(place)) = sent.element;
+        go_before(ctx, queue.element(place));
         const std::uint32_t of_pe = shard * set->queues_a_shard + set->channels[number].first_queue + to.level;
         const lane_mask same =
             ctx.match(ctx.converged(), set->identity_of(of_pe) + (static_cast<int>(to.source) == ctx.pe() ? 1 : 0));
@@ -55,7 +56,7 @@ struct take_sent {
                 ctx.fetch_add(&set->totals->received, count, order::relaxed, scope::device);
             }
         }
-        channel_node(*set, shard, to.level).enq_place(ctx, of_pe, place);
+        ready_elements(of_pe, place, 1).tell(ctx, *set);
     }
 };
 

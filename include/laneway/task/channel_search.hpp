@@ -6,6 +6,12 @@
 
 namespace laneway {
 
+/// A queue that is to be served. `next`: what the warp has seen of it, as channel_queue_ref::claim says.
+struct found_queue {
+    std::uint32_t number = channel_node::no_queue;
+    std::uint64_t next = channel_queue_ref::unseen;
+};
+
 /// One lane's. All members are called by whole warps.
 template <class Ctx, class Out, class View>
 class channel_search {
@@ -14,22 +20,24 @@ public:
 
     LANEWAY_FN explicit channel_search(std::uint32_t own) : victim_(own) {}
 
-    /// The queue that the last dispatch has produced into, or the one that it has served, if that fills a warp; none.
-    LANEWAY_FN std::uint32_t follow(Ctx& ctx, warp_type& warp) {
-        if constexpr (!follows<decltype(View::policy)>) return none;
-        if (warp.is_stuck() || warp.turn % warp.view.set.min_age == 0) return none;
+    /// The queue that the last dispatch has produced into, or the one that it has served, if that fills a warp, or has
+    /// an element that takes a block; none.
+    LANEWAY_FN found_queue follow(Ctx& ctx, warp_type& warp) {
+        if constexpr (!follows<decltype(View::policy)>) return {};
+        if (warp.is_stuck() || warp.turn % warp.view.set.min_age == 0) return {};
         const std::uint32_t recent[] = {warp.filled, warp.served};  // nvcc cannot compile this list inside the loop
         for (const std::uint32_t queue : recent) {
             if (queue == none) continue;
-            const bool fills_warp = once(ctx, full_warp<Ctx>, [&] {
-                                        const std::uint32_t ready = warp.view.set.queue(queue).fill(ctx);
-                                        warp.chooser.note_ready(ctx, queue, ready);
-                                        return std::uint32_t{ready >= lanes};
-                                    }) != 0;
-            if (fills_warp) return queue;
+            const std::uint32_t enough = warp.layout_of(queue).takes_block != 0 ? 1 : lanes;
+            const std::uint64_t next = once(ctx, full_warp<Ctx>, [&] {
+                const channel_queue_ref::queue_view seen = warp.view.set.queue(queue).look(ctx);
+                warp.chooser.note_ready(ctx, queue, seen.ready);
+                return seen.ready >= enough ? seen.next : channel_queue_ref::unseen;
+            });
+            if (next != channel_queue_ref::unseen) return {queue, next};
         }
         warp.filled = warp.served = none;
-        return none;
+        return {};
     }
 
     /// The queue that is to be served next; none.

@@ -28,6 +28,7 @@ struct channel_layout {
     std::uint32_t consumer = 0;     ///< number of the kernel
     std::uint32_t is_after = 0;     ///< 1: deeper than other channels of the same level
     std::uint32_t is_kept = 0;      ///< 1: a warp may keep its elements, see channel_stack.hpp
+    std::uint32_t takes_block = 0;  ///< 1: a whole block works on each element
     std::uint32_t is_arrivals = 0;  ///< 1: holds work that has moved here, see channel_moving.hpp
     /// Where elements lie that came in rooms, see channel_remote.hpp: number of that channel; none. Of such a one: that
     /// of the channel which they were sent to.
@@ -60,6 +61,7 @@ struct channel_set_ref {
     channel_layout channels[max_channels];
     std::uint32_t n_channels = 0;
     std::uint32_t n_shards = 1;
+    std::uint32_t by_blocks = 0;  ///< 1: whole blocks do the work, so that the warps of one have the same shard
     std::uint32_t queues_a_shard = 0;
     std::uint32_t min_age = 64;      ///< turns between those in which a warp looks for what has waited
     std::uint64_t data_a_shard = 0;  ///< bytes

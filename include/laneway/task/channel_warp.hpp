@@ -30,9 +30,9 @@ struct channel_batch {
     std::uint32_t place = 0;  ///< in its queue, or of its frame; of the stack, its tag
     std::byte* element = nullptr;
     std::uint32_t first_in = no_queue;
-    std::uint32_t room = no_queue;    ///< that it came in, and still has
-    moved_header moved{};             ///< of one that has moved here
-    std::uint32_t filled = no_queue;  ///< queue of the PE that the lane has produced into
+    std::uint32_t room = no_queue;  ///< that it came in, and still has
+    moved_header moved{};           ///< of one that has moved here
+    ready_elements made;            ///< what the lane has produced for others
 };
 
 /// One lane's. Members that take a context are called by whole warps.
@@ -43,7 +43,8 @@ struct channel_warp {
 
     LANEWAY_FN channel_warp(const View& of_pe, Out& to, const roles& mine)
         : view(of_pe), out(to), chooser(of_pe),
-          own(static_cast<std::uint32_t>(mine.worker_index) % of_pe.set.n_shards) {}
+          own(static_cast<std::uint32_t>(of_pe.set.by_blocks != 0 ? mine.team_number : mine.worker_index) %
+              of_pe.set.n_shards) {}
 
     const View& view;
     Out& out;
@@ -75,11 +76,15 @@ struct channel_warp {
     LANEWAY_FN void note_node([[maybe_unused]] const Node& node) {
         if constexpr (View::receives) sent += node.sent();
     }
-    /// Keeps what the next choice and the report need. `number`: of the queue that was served; none: the warp's own.
-    LANEWAY_FN void note(Ctx& ctx, std::uint32_t number, std::uint32_t into, int count, bool mine, outcome how) {
+    /// Keeps a queue that a lane of the warp has produced into.
+    LANEWAY_FN void note_filled(Ctx& ctx, std::uint32_t into) {
         const lane_mask producers = ctx.ballot(full_warp<Ctx>, into != none);
         const int any = producers != 0 ? Ctx::first_lane(producers) : 0;
         filled = ctx.shuffle(full_warp<Ctx>, into, any);
+    }
+    /// Keeps what the next choice and the report need. `number`: of the queue that was served; none: the warp's own.
+    LANEWAY_FN void note(Ctx& ctx, std::uint32_t number, std::uint32_t into, int count, bool mine, outcome how) {
+        note_filled(ctx, into);
         if (number != none) served = number;  // what comes between is what these elements have produced
         const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && how == outcome::yield);
         const lane_mask went_on = ctx.ballot(full_warp<Ctx>, mine && how != outcome::yield);

@@ -366,6 +366,15 @@ TEST_P(recursion_test, AFunctionOfBlocksForksAndFinishesOnOneLane) {
     });
 }
 
+TEST_P(recursion_test, ChannelsHaveAllMemoryWhereBlocksMakeAllCalls) {
+    runtime rt(options_of(GetParam(), 1));
+    const fork_join_options bounded{.levels = 12, .memory_bytes = std::uint64_t{1} << 17};
+    const apps::add_both<std::uint64_t> add;
+    const fork_join lanes(rt, bounded, eager_fibonacci{}, add);
+    const fork_join blocks(rt, bounded, sum_by_block{}, add);
+    EXPECT_GE(blocks.width(), 2 * lanes.width()) << "no warp keeps anything";
+}
+
 /// By recursion, in the same order.
 inline double integral_of(const apps::simpson_interval& whole, std::uint64_t& intervals) {
     ++intervals;

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "unit/warp_threads.hpp"
+#include "unit/counting_context.hpp"
 
 namespace laneway::test {
 namespace {
@@ -29,6 +29,40 @@ TEST(channel_queue_threads_test, WarpsOfThreadsExchangeElements) {
         EXPECT_EQ(totals, (std::vector<std::uint32_t>{elements, 0}));
         EXPECT_EQ(consumed, std::vector<std::uint32_t>(elements, 1));
     }
+}
+
+TEST(channel_queue_threads_test, WhereFencesTakeLongABatchHasOneOfEachKind) {
+    constexpr std::uint32_t width = 512;
+    std::vector<std::uint64_t> data(width);
+    std::vector<std::uint32_t> control(width), done(channel_queue_ref::done_words(width));
+    channel_words words{};
+    const channel_queue_ref queue(&words, reinterpret_cast<std::byte*>(data.data()), control.data(), done.data(), width,
+                                  8, 0, 0);
+    counting_lane lane;
+    counting_context& ctx = lane.ctx;
+    std::uint64_t first = 0;
+    ASSERT_TRUE(queue.reserve(ctx, 1, width, first));
+    queue.publish(ctx, 1, first, width);
+    for (std::uint32_t turn = 1; turn <= 2 * width; ++turn) {
+        std::uint32_t place = 0;
+        // Of all that is done nothing is looked at before space is short.
+        ASSERT_EQ(queue.claim(ctx, 1, place, ~std::uint64_t{0}, queue.look(ctx).next), 1);
+        shared_fence(ctx, order::release, scope::device);
+        ASSERT_EQ(queue.check(ctx, place, queue.free(ctx, 1, place)), status::ok);
+        ASSERT_EQ(words.released, turn <= width / 2 ? 0u : turn <= width ? width / 2 : (turn - 1) / 256 * 256);
+        if (turn % (width / 2) != 0) continue;
+        ASSERT_TRUE(queue.reserve(ctx, 1, width / 2, first));
+        queue.publish(ctx, 1, first, width / 2);
+    }
+    std::uint32_t place = 0;
+    EXPECT_EQ(ctx.acquires, static_cast<int>(2 * width)) << "one for each claim";
+    EXPECT_EQ(ctx.releases, static_cast<int>(2 * width + 5)) << "one for each batch";
+    EXPECT_EQ(ctx.ordered, 0);
+    while (queue.claim(ctx, 1, place) == 1) EXPECT_EQ(queue.release(ctx, 1, place), status::ok);
+    const int before = ctx.acquires;
+    EXPECT_EQ(queue.claim(ctx, 1, place), 0);
+    EXPECT_EQ(ctx.acquires, before) << "none where nothing was claimed";
+    EXPECT_EQ(queue.fill(ctx), 0u);
 }
 
 /// The lanes of a warp reserve nearly all of a queue each, together.
