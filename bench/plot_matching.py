@@ -1,6 +1,8 @@
-"""Draws how fast engines match from a record of measurements: over the length of queues, and over engines, by rule.
+"""Draws how fast engines match from records of measurements: over the length of queues, and over engines, by rule.
 
 .venv/bin/python bench/plot_matching.py bench/results/2026-11-24-h100-matching.json docs/images/matching.png
+.venv/bin/python bench/plot_matching.py bench/results/2026-11-29-h200.json \
+    bench/results/2026-11-30-h200-x2-memory.json docs/images/matching-h200.png
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import cast
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +19,8 @@ from matplotlib.figure import Figure
 SERIES = {
     ("mpi", "block"): ("MPI's order, a block", "#1b6ca8", "-"),
     ("mpi", "warp"): ("MPI's order, a warp", "#1b6ca8", "--"),
+    ("no_any_source", "block"): ("no any-source, a block", "#8a5a9e", "-"),
+    ("no_any_source", "warp"): ("no any-source, a warp", "#8a5a9e", "--"),
     ("exact", "block"): ("no wildcards, a block", "#588157", "-"),
     ("exact", "warp"): ("no wildcards, a warp", "#588157", "--"),
     ("unordered", "lanes"): ("no order, all lanes", "#c8553d", "-"),
@@ -33,11 +38,19 @@ def number(row: Row, name: str) -> float:
     return float(str(row[name]))
 
 
+def rows_of(record: dict[str, object]) -> list[Row]:
+    """Those of the record, and of its runs."""
+    parts = [record, *cast("list[dict[str, object]]", record.get("runs", []))]
+    return [row for part in parts for row in cast("list[Row]", part["rows"])]
+
+
 def series_over(rows: list[Row], along: str, fixed: str, value: float) -> dict[tuple[str, str], Points]:
     """Millions of matches a second over `along` where `fixed` has this value, of each rule and team."""
     found: dict[tuple[str, str], Points] = {}
     for row in rows:
-        if row.get("benchmark") != "matching" or number(row, "wildcards") != 0 or number(row, fixed) != value:
+        if row.get("benchmark") != "matching" or row.get("mode", "queues") != "queues":
+            continue
+        if number(row, "wildcards") != 0 or number(row, fixed) != value:
             continue
         points = found.setdefault((str(row["rule"]), str(row["team"])), {})
         points[number(row, along)] = number(row, "million_matches_per_s")
@@ -59,17 +72,18 @@ def draw(axes: Axes, found: dict[tuple[str, str], Points], label: str) -> None:
 
 
 def main() -> None:
-    """Reads the record and writes the picture."""
-    record = json.loads(Path(sys.argv[1]).read_text())
+    """Reads the records, of one kind of machine, and writes the picture."""
+    records = [json.loads(Path(name).read_text()) for name in sys.argv[1:-1]]
+    rows = [row for record in records for row in rows_of(record)]
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    draw(left, series_over(record["rows"], "entries", "engines", 1), "receives posted, one engine")
-    draw(right, series_over(record["rows"], "engines", "entries", 1024), "engines, 1,024 receives posted in each")
+    draw(left, series_over(rows, "entries", "engines", 1), "receives posted, one engine")
+    draw(right, series_over(rows, "engines", "entries", 1024), "engines, 1,024 receives posted in each")
     left.set_ylabel("million matches a second")
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", fontsize=8, frameon=False)
-    figure.suptitle(str(record["machine"]), fontsize=9)
-    figure.savefig(sys.argv[2], dpi=150)
+    figure.suptitle(str(records[0]["machine"]), fontsize=9)
+    figure.savefig(sys.argv[-1], dpi=150)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ struct matching_replay {
     std::vector<std::uint32_t> max_unexpected;  ///< messages that did
     std::uint64_t matches = 0;
     std::uint64_t searches = 0;
-    std::uint64_t looks = 0;  ///< entries that these looked at
+    std::uint64_t looks = 0;  ///< entries that these looked at; none where message and receive came together
     double seconds = 0;       ///< all engines at work, without the copies before and after
 };
 

@@ -47,9 +47,9 @@ private:
         }
     }
 
-    /// Of the events that a team takes at once, it posts the receives first: which of them a message gets depends on
-    /// the order of receives and on that of messages, and not on how these are interleaved. Unless messages must find
-    /// their receives posted.
+    /// The team matches as if of the events that it takes at once it posted the receives first: which of them a message
+    /// gets depends on the order of receives and on that of messages, and not on how these are interleaved. Unless
+    /// messages must find their receives posted.
     template <class Team>
     LANEWAY_FN void replay(Team& team, std::uint32_t lanes, const replayed_queue& queue) const {
         const match_event* const from = events + queue.first;
@@ -59,10 +59,7 @@ private:
             const std::uint32_t rest = queue.events - next < lanes ? queue.events - next : lanes;
             const std::uint32_t n = queue.engine.rules.no_unexpected ? run_of_kind(team, rest, event) : rest;
             const bool active = team.number() < n, is_message = event.is_message != 0;
-            match_result found = queue.engine.post_together(team, active && !is_message, event.key, at);
-            note(queue, at, found);
-            found = queue.engine.arrive_together(team, active && is_message, event.key, at);
-            note(queue, at, found);
+            note(queue, at, queue.engine.exchange_together(team, active, is_message, event.key, at));
             next += n;
             if (rounds % 32 == 31 && stops(team)) return;
         }

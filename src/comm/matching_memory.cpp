@@ -109,11 +109,13 @@ std::vector<unordered_table::waiting_entry> unordered_table::waiting() const {
     const auto entries = entries_.copy_out();
     std::vector<waiting_entry> found;
     for (const std::uint64_t bucket : buckets) {
-        for (std::uint64_t link = bucket & 0xffff'ffff; link != 0; link = entries[link - 1].next) {
-            const unordered_entry& entry = entries[link - 1];
-            const auto number = static_cast<std::uint32_t>(link - 1);
-            const match_key key{static_cast<std::uint32_t>(entry.key >> 32), static_cast<std::uint32_t>(entry.key)};
+        for (std::uint64_t link = bucket & unordered_entry::links; link != 0;) {
+            const std::uint32_t number = unordered_entry::number_of(link);
+            const unordered_entry& entry = entries[number];
+            const std::uint64_t bits = entry.key();
+            const match_key key{static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits)};
             found.push_back({key, number < messages_ ? number : number - messages_, number < messages_});
+            link = entry.next();
         }
     }
     return found;

@@ -1,8 +1,9 @@
-// Rates of matching: receives are posted, then as many messages arrive in another order, and the other way round, but
-// under the rule `no_unexpected`.
+// Rates of matching. In mode `queues` receives are posted, then as many messages arrive in another order, and the other
+// way round, but under the rule `no_unexpected`. In mode `stream` a message follows each receive that takes it, as in
+// most programs, and teams take as many of both at once as they have lanes.
 //
 //   bench_matching --devices "cuda:0" --rules "mpi;no_unexpected;no_any_source;exact;unordered" --teams "warp;block"
-//                  --engines "1;64" --entries "1;64;1024;16384" --wildcards "0;0.1" --json FILE
+//                  --modes "queues;stream" --engines "1;64" --entries "1;64;1024;16384" --wildcards "0;0.1" --json FILE
 // A match is a receive and a message. In MPI's order (`mpi`), and with promises that need fewer chains, each engine has
 // a team of its own, and stands for a communicator, or for one of the parts of a communicator that promises no
 // wildcards (match_rules::engine_of). Of receives with a wildcard, under the rules `mpi` and `no_unexpected` alone,
@@ -28,6 +29,7 @@ struct round_script {
     std::uint32_t entries;
     std::uint32_t rounds;
     bool posts_first;  ///< in every round; else every second one has the messages first
+    bool stream;       ///< the message of a receive is the one with its number
 };
 
 /// Of a team, by the device's clock.
@@ -67,6 +69,10 @@ private:
             const matching_engine_ref engine = engines[e];
             const std::uint64_t begin = ctx.now_ns();
             for (std::uint32_t round = 0; round < script.rounds; ++round) {
+                if (script.stream) {
+                    failed += exchange(team, engine, lanes);
+                    continue;
+                }
                 const bool posts = script.posts_first || round % 2 == 0;
                 failed += pass(team, engine, posts, lanes, match_outcome::queued);
                 failed += pass(team, engine, !posts, lanes, match_outcome::matched);
@@ -87,6 +93,19 @@ private:
             const match_result found =
                 posts ? engine.post_together(team, active, key, i) : engine.arrive_together(team, active, key, i);
             if (active && found.outcome != expected) ++failed;
+        }
+        return failed;
+    }
+    /// Brings receives and messages by turns.
+    template <class Team>
+    LANEWAY_FN std::uint32_t exchange(Team& team, const matching_engine_ref& engine, std::uint32_t lanes) const {
+        std::uint32_t failed = 0;
+        for (std::uint32_t base = 0; base < 2 * script.entries; base += lanes) {
+            const std::uint32_t i = base + team.number();
+            const bool active = i < 2 * script.entries, comes = i % 2 != 0;
+            const match_key key = active ? (comes ? script.messages : script.receives)[i / 2] : match_key{};
+            const match_result found = engine.exchange_together(team, active, comes, key, i / 2);
+            if (active && found.outcome != (comes ? match_outcome::matched : match_outcome::queued)) ++failed;
         }
         return failed;
     }
@@ -142,7 +161,7 @@ private:
 };
 
 struct piece {
-    std::string rule, team;
+    std::string rule, team, mode;
     std::uint32_t engines, entries;
     double wildcards;
 };
@@ -171,7 +190,7 @@ public:
         for (std::uint32_t i = 0; i < what.entries; ++i) receives[i] = {i % 64, i};
         std::vector<match_key> messages = receives;
         const std::uint32_t group = what.rule == "unordered" ? unordered_loop::group : what.entries;
-        for (std::uint32_t i = 0; i < what.entries; i += group) {
+        for (std::uint32_t i = 0; i < what.entries && what.mode != "stream"; i += group) {
             const auto first = messages.begin() + static_cast<std::ptrdiff_t>(i);
             std::shuffle(first, first + std::min<std::ptrdiff_t>(group, messages.end() - first), random);
         }
@@ -193,27 +212,34 @@ public:
         }
         if (wrong_.copy_out()[0] != 0) throw device_fault("what should not be has been matched");
         const bench::spread s = bench::spread_of(samples_);
-        std::printf("%-7s %-13s %-5s engines %5u  entries %7u  wildcards %4.2f  %9.2f M matches/s (%.2f to %.2f)",
-                    device_->name().c_str(), what_.rule.c_str(), what_.team.c_str(), what_.engines, what_.entries,
-                    what_.wildcards, s.median, s.least, s.most);
+        std::printf("%-7s %-13s %-5s %-6s engines %5u  entries %7u  wildcards %4.2f  %9.2f M matches/s (%.2f to %.2f)",
+                    device_->name().c_str(), what_.rule.c_str(), what_.team.c_str(), what_.mode.c_str(), what_.engines,
+                    what_.entries, what_.wildcards, s.median, s.least, s.most);
         std::printf("  depth %.2f\n", depth);
         std::fflush(stdout);
-        json.write(
-            {{"benchmark", "matching"}, {"devices", device_->name()}, {"rule", what_.rule}, {"team", what_.team}},
-            {{"engines", what_.engines},
-             {"entries", what_.entries},
-             {"wildcards", what_.wildcards},
-             {"million_matches_per_s", s.median},
-             {"least", s.least},
-             {"most", s.most},
-             {"depth", depth}});
+        json.write({{"benchmark", "matching"},
+                    {"devices", device_->name()},
+                    {"rule", what_.rule},
+                    {"team", what_.team},
+                    {"mode", what_.mode}},
+                   {{"engines", what_.engines},
+                    {"entries", what_.entries},
+                    {"wildcards", what_.wildcards},
+                    {"million_matches_per_s", s.median},
+                    {"least", s.least},
+                    {"most", s.most},
+                    {"depth", depth}});
     }
 
 private:
     [[nodiscard]] round_script script() const {
         const std::uint64_t wanted = args_.number("matches") / what_.entries;
-        return {posted_.data(), arriving_.data(), what_.entries,
-                static_cast<std::uint32_t>(std::max<std::uint64_t>(wanted, 2)), what_.rule == "no_unexpected"};
+        return {posted_.data(),
+                arriving_.data(),
+                what_.entries,
+                static_cast<std::uint32_t>(std::max<std::uint64_t>(wanted, 2)),
+                what_.rule == "no_unexpected",
+                what_.mode == "stream"};
     }
     template <class Loop>
     [[nodiscard]] launch_shape shape() const {
@@ -295,19 +321,28 @@ private:
     std::vector<double> samples_;
 };
 
-/// Teams and wildcards where they make a difference.
+/// With each number of engines and of entries.
+void add_sizes(const bench::arguments& args, const piece& of, std::vector<piece>& pieces) {
+    for (const auto engines : args.numbers("engines", ';', 1, 1u << 20)) {
+        for (const auto entries : args.numbers("entries", ';', 1, 1u << 24)) {
+            pieces.push_back(of);
+            pieces.back().engines = static_cast<std::uint32_t>(engines);
+            pieces.back().entries = static_cast<std::uint32_t>(entries);
+        }
+    }
+}
+
+/// Teams, modes and wildcards where they make a difference.
 std::vector<piece> pieces_of(const bench::arguments& args) {
     std::vector<piece> pieces;
     for (const auto& rule : args.list("rules")) {
         (void)rules_of(rule);
-        for (const auto& team : rule == "unordered" ? std::vector<std::string>{"lanes"} : args.list("teams")) {
-            const bool may = rule == "mpi" || rule == "no_unexpected";
-            for (const auto& wildcards : may ? args.list("wildcards") : std::vector<std::string>{"0"}) {
-                for (const auto engines : args.numbers("engines", ';', 1, 1u << 20)) {
-                    for (const auto entries : args.numbers("entries", ';', 1, 1u << 24)) {
-                        pieces.push_back({rule, team, static_cast<std::uint32_t>(engines),
-                                          static_cast<std::uint32_t>(entries), std::stod(wildcards)});
-                    }
+        const bool ordered = rule != "unordered", may = rule == "mpi" || rule == "no_unexpected";
+        for (const auto& team : ordered ? args.list("teams") : std::vector<std::string>{"lanes"}) {
+            for (const auto& mode : ordered ? args.list("modes") : std::vector<std::string>{"queues"}) {
+                if (mode != "queues" && mode != "stream") throw usage_error("modes: queues or stream, not " + mode);
+                for (const auto& wildcards : may ? args.list("wildcards") : std::vector<std::string>{"0"}) {
+                    add_sizes(args, {rule, team, mode, 0, 0, std::stod(wildcards)}, pieces);
                 }
             }
         }
@@ -323,6 +358,7 @@ int main(int argc, char** argv) {
                                     {{"devices", "cpu:1"},
                                      {"rules", "mpi;no_unexpected;no_any_source;exact;unordered"},
                                      {"teams", "warp;block"},
+                                     {"modes", "queues;stream"},
                                      {"engines", "1"},
                                      {"entries", "1;64;1024;16384"},
                                      {"wildcards", "0;0.1"},

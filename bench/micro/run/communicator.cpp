@@ -6,7 +6,8 @@
 // stores the words, a fence and a flag into the other's memory, which polls it. `message`: send and recv. `rate`: every
 // lane sends to its mate on the next PE and receives as many, with promises that let `engines` share them, under tags
 // of its own, with each of --team-loads (0: warps never match together); `unordered`: and with the promise that no
-// order is kept. On GPUs with `--requests 524288`, one for each lane and some to spare. All data is checked.
+// order is kept. On GPUs with `--requests 524288`, one for each lane and some to spare. `--ring-slots`: messages that
+// may be on their way from one PE to another, by each engine, in `rate` and `unordered`. All data is checked.
 #include <exception>
 #include <vector>
 
@@ -135,6 +136,7 @@ void measure_rate(const bench::arguments& args, const std::string& devices, std:
     communicator_options how;
     how.requests = static_cast<std::uint32_t>(args.number("requests"));
     how.engines = engines;
+    how.ring_slots = static_cast<std::uint32_t>(args.number("ring-slots"));
     how.team_load = team_load;
     how.rules.no_any_source = how.rules.no_any_tag = engines > 1 || unordered;
     how.rules.allow_overtaking = unordered;
@@ -157,6 +159,7 @@ void measure_rate(const bench::arguments& args, const std::string& devices, std:
         static_cast<unsigned long long>(team_turns));
     json.write({{"benchmark", "communicator"}, {"devices", devices}, {"operation", name}},
                {{"engines", static_cast<double>(engines)},
+                {"ring_slots", static_cast<double>(how.ring_slots)},
                 {"team_load", static_cast<double>(team_load)},
                 {"turns", static_cast<double>(turns)},
                 {"team_turns", static_cast<double>(team_turns)},
@@ -176,6 +179,7 @@ int main(int argc, char** argv) {
                                      {"engines", "1;16"},
                                      {"messages", "200"},
                                      {"requests", "131072"},
+                                     {"ring-slots", "64"},
                                      {"team-loads", "0;128"},
                                      {"timeout", "60"},
                                      {"json", ""}});

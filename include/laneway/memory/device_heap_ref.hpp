@@ -87,7 +87,7 @@ public:
                 return got;
             }
             look = got.contended ? heap_look::at_sets : heap_look::at_every_page;
-            const wait_site site{operation::allocate_memory, static_cast<int>(ctx.pe()), bytes};
+            const wait_site site{operation::allocate_memory, ctx.pe(), bytes};
             if (got.contended && spin.next(ctx, site) != status::ok) return got;
         }
     }

@@ -34,7 +34,8 @@ class MatchResult:
     """Numbers of the queues that have events, in ascending order."""
     matches: int
     mean_depth: float
-    """Entries that a search looked at, on average; 0 where the other queue was empty."""
+    """Entries that a search looked at, on average; 0 where the other queue was empty, or where lanes of a device
+    brought a message and its receive together."""
     seconds: float
     """For all matches, without the copies to the devices and back."""
 

@@ -36,7 +36,8 @@ class TraceReplay:
     differing: int
     """Events whose partner is another one than the model's: 0, or an error of the engine."""
     mean_depth: float
-    """Entries that a search looked at. What still waits after a batch is searched for once more in the next."""
+    """Entries that a search looked at, none where lanes of a device brought a message and its receive together. What
+    still waits after a batch is searched for once more in the next."""
     seconds: float
     inferred: int = 0
     """Messages whose sender is not traced: they come when their receive ends."""

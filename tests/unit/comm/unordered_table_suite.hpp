@@ -21,12 +21,14 @@ struct lane_step {
 };
 
 /// Each lane does its own steps. It has handles of its own, and goes on to the next one when something waits with one.
+/// What a handle names has its key written down, which whoever is matched with it reads.
 struct unordered_program {
     static constexpr int cuda_warps = 2;
     unordered_table_ref table;
     lane_step* steps = nullptr;  ///< of lane 0, then of lane 1, ...
     std::uint32_t n_steps = 0;   ///< of each lane, and its handles of each side
     std::uint32_t n_lanes = 0;
+    std::uint64_t* named = nullptr;  ///< by handles of messages, and behind them of receives
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
@@ -39,20 +41,35 @@ struct unordered_program {
             switch (step.kind) {
                 case step_kind::arrive:
                     step.handle = message;
+                    name(ctx, message, step.key);
                     if (i % 2 == 0) step.result = table.meet(ctx, step.key);  // as a communicator does
                     if (step.result.outcome != match_outcome::matched)
                         step.result = table.arrive(ctx, step.key, message);
                     if (step.result.outcome == match_outcome::queued) ++message;
+                    check(step.result, n_lanes * n_steps);
                     break;
                 case step_kind::post:
+                    name(ctx, n_lanes * n_steps + receive, step.key);
                     step.result = table.post(ctx, step.key, step.handle = receive);
                     last = receive;
                     if (step.result.outcome == match_outcome::queued) ++receive;
+                    check(step.result, 0);
                     break;
                 case step_kind::probe: step.result = table.probe(ctx, step.key); break;
                 default: step.result = table.cancel(ctx, step.key, step.handle = last);
             }
         }
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN void name(Ctx& ctx, std::uint32_t at, const match_key& key) const {
+        named[at] = key.bits();
+        ctx.fence(order::release, scope::device);
+    }
+    LANEWAY_FN void check(match_result& result, std::uint32_t first) const {
+        const bool matched = result.outcome == match_outcome::matched;
+        if (matched && named[first + result.handle] != result.key.bits()) result.outcome = match_outcome::refused;
     }
 };
 
@@ -88,9 +105,10 @@ protected:
                                       std::uint32_t lanes) {
         buffer<lane_step> steps(machine.device(0), script.size());
         steps.copy_in(script);
+        const buffer<std::uint64_t> named(machine.device(0), 2 * script.size());
         run_programs(machine, small_grid(machine), 60, [&](int) {
             return unordered_program{table.ref(), steps.data(), static_cast<std::uint32_t>(script.size() / lanes),
-                                     lanes};
+                                     lanes, named.data()};
         });
         return steps.copy_out();
     }
@@ -204,7 +222,7 @@ struct find_all_locked {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
-        for (std::uint32_t i = 0; i < table.n_buckets; ++i) table.buckets[i] = std::uint64_t{1} << 32;
+        for (std::uint32_t i = 0; i < table.n_buckets; ++i) table.buckets[i] = unordered_entry::links + 1;
         (void)table.post(ctx, {0, 7}, 0);
     }
 };
@@ -215,6 +233,43 @@ TEST_P(unordered_table_test, AChainThatStaysLockedIsNotWaitedForPastTheDeadline)
     const std::string told = told_at_deadline(machine, find_all_locked{table.ref()});
     EXPECT_NE(told.find("deadline passed while inserting into a table of fixed size: place 7"), std::string::npos)
         << told;
+}
+
+/// One lane sees that a message waits, but not yet what of: the words of its entry, or one of them, are of an earlier
+/// use. `there`: which of them are.
+struct find_half_an_entry {
+    static constexpr int cuda_warps = 2;
+    unordered_table_ref table;
+    std::uint32_t there = 0;
+    match_result* result = nullptr;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        const match_key key{0x89abcdef, 0x12345678};
+        const auto before = unordered_entry::of(key.bits(), 6, 0), now = unordered_entry::of(key.bits(), 7, 0);
+        table.entries[2] = {(there & 1) != 0 ? now.low : before.low, (there & 2) != 0 ? now.high : before.high};
+        for (std::uint32_t i = 0; i < table.n_buckets; ++i) table.buckets[i] = unordered_entry::link_to(2, 7);
+        *result = table.post(ctx, key, 0);
+    }
+};
+
+TEST_P(unordered_table_test, AnEntryWhoseWordsAreNotAllThereIsLookedAtAgain) {
+    for (std::uint32_t there = 0; there < 4; ++there) {
+        machine machine(GetParam());
+        const unordered_table table(machine.device(0), 4, 4, 1);
+        const buffer<match_result> result(machine.device(0), 1);
+        const find_half_an_entry program{table.ref(), there, result.data()};
+        if (there < 3) {
+            EXPECT_NE(told_at_deadline(machine, program).find("inserting into a table of fixed size"),
+                      std::string::npos);
+            continue;
+        }
+        run_programs(machine, small_grid(machine), 60, [&](int) { return program; });
+        EXPECT_EQ(result.copy_out()[0].outcome, match_outcome::matched);
+        EXPECT_EQ(result.copy_out()[0].handle, 2u);
+        EXPECT_TRUE(table.waiting().empty());
+    }
 }
 
 TEST_P(unordered_table_test, ManyKeys) {

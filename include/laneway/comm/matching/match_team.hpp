@@ -42,6 +42,13 @@ LANEWAY_FN std::uint32_t last_lane(lane_mask mask) {
     return static_cast<std::uint32_t>(Ctx::count_lanes(mask)) - 1;
 }
 
+/// Number of the lane of a mask with `n` others of it below; no_lane: it has no more than `n`.
+template <class Ctx>
+LANEWAY_FN std::uint32_t nth_lane(lane_mask mask, std::uint32_t n) {
+    for (; n > 0 && mask != 0; --n) mask &= mask - 1;
+    return mask == 0 ? no_lane : static_cast<std::uint32_t>(Ctx::first_lane(mask));
+}
+
 template <class Ctx>
 LANEWAY_FN std::uint64_t count_bits(Ctx& ctx, std::uint32_t bits) {
     std::uint64_t by_bit = 0;
@@ -102,6 +109,15 @@ public:
     template <class Key>
     [[nodiscard]] LANEWAY_FN std::uint32_t rank(bool mine, Key key) {
         return static_cast<std::uint32_t>(rank_in(ctx_, same(mine, key)));
+    }
+    /// Of lanes of two sides the one of the other side with this key that has as many of its side with this key below
+    /// it as this lane has; no_lane: there is none. Among lanes whose `mine` is true.
+    template <class Key>
+    [[nodiscard]] LANEWAY_FN std::uint32_t partner(bool mine, bool other_side, Key key) {
+        const lane_mask all = same(mine, key), others = ctx_.ballot(full_warp<Ctx>, other_side);
+        const lane_mask own = all & (other_side ? others : ~others);
+        if (!mine) return no_lane;
+        return detail::nth_lane<Ctx>(all & ~own, static_cast<std::uint32_t>(rank_in(ctx_, own)));
     }
     template <class Key>
     [[nodiscard]] LANEWAY_FN match_neighbours neighbours(bool mine, Key key, std::uint32_t value) {
@@ -240,6 +256,28 @@ public:
             found += static_cast<std::uint32_t>(Ctx::count_lanes(shared_->lanes[speaker(met, first_bit(rest))]));
         }
         return found;
+    }
+    template <class Key>
+    [[nodiscard]] LANEWAY_FN std::uint32_t partner(bool mine, bool other_side, Key key) {
+        const std::uint64_t* const others = tell(ctx_.ballot(full_warp<Ctx>, other_side));
+        const meeting met = meet(mine, key);
+        if (!mine) return no_lane;
+        const auto lanes_of = [&](std::uint32_t w, bool side) {
+            const auto with_side = static_cast<lane_mask>(side ? others[w] : ~others[w]);
+            return shared_->lanes[speaker(met, w)] & with_side;
+        };
+        std::uint32_t rank = 0;
+        for (std::uint32_t rest = met.warps & ((1u << warp()) - 1); rest != 0; rest &= rest - 1) {
+            rank += static_cast<std::uint32_t>(Ctx::count_lanes(lanes_of(first_bit(rest), other_side)));
+        }
+        if (met.warps != 0) rank += static_cast<std::uint32_t>(rank_in(ctx_, lanes_of(warp(), other_side)));
+        for (std::uint32_t rest = met.warps; rest != 0; rest &= rest - 1) {
+            const lane_mask lanes = lanes_of(first_bit(rest), !other_side);
+            const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(lanes));
+            if (rank < n) return first_bit(rest) * Ctx::warp_lanes + detail::nth_lane<Ctx>(lanes, rank);
+            rank -= n;
+        }
+        return no_lane;
     }
     template <class Key>
     [[nodiscard]] LANEWAY_FN match_neighbours neighbours(bool mine, Key key, std::uint32_t value) {

@@ -42,6 +42,12 @@ struct matching_engine_ref {
     template <class Team>
     LANEWAY_FN match_result post_together(Team& team, bool active, const match_key& receive,
                                           std::uint32_t handle) const;
+    /// Lanes bring receives and messages together, each lane one of either: as if first the receives were posted, then
+    /// the messages arrived, so that a receive is told to wait though a message of the same call has got it. What comes
+    /// together is matched before it stands in a queue. Full: the queue of its side has no room for all that come.
+    template <class Team>
+    LANEWAY_FN match_result exchange_together(Team& team, bool active, bool is_message, const match_key& key,
+                                              std::uint32_t handle) const;
     /// The first message that waits and that the lane's receive would take; it goes on waiting.
     template <class Ctx>
     LANEWAY_FN match_result probe(Ctx& ctx, bool active, const match_key& receive) const;
@@ -74,8 +80,25 @@ private:
                                           std::uint32_t& looks) const;
     template <class Team, class Search>
     static LANEWAY_FN std::uint32_t share(Team& team, Search& search);
+    /// What is left of an exchange, of the lane and of the team.
+    struct exchange {
+        bool posts = false, comes = false;
+        std::uint32_t receives = 0, messages = 0;
+        std::uint64_t by_kind = 0;  ///< of the receives
+        std::uint32_t matched = 0;  ///< so far
+        std::uint32_t looks = 0;    ///< the lane's
+    };
     template <class Team>
-    LANEWAY_FN void count(Team& team, std::uint64_t match_counts::*what, std::uint32_t all, std::uint32_t unexpected,
+    LANEWAY_FN void count_left(Team& team, exchange& left, const match_key& key) const;
+    template <class Team>
+    LANEWAY_FN void take_waiting(Team& team, exchange& left, const match_key& receive, match_result& result) const;
+    template <class Team>
+    LANEWAY_FN void take_posted(Team& team, exchange& left, const match_key& message, match_result& result) const;
+    template <class Team>
+    LANEWAY_FN void meet(Team& team, exchange& left, const match_key& key, std::uint32_t handle,
+                         match_result& result) const;
+    template <class Team>
+    LANEWAY_FN void count(Team& team, std::uint32_t receives, std::uint32_t messages, std::uint32_t unexpected,
                           std::uint32_t matched, std::uint32_t looks) const;
 };
 
@@ -230,7 +253,7 @@ LANEWAY_FN match_result matching_engine_ref::arrive_together(Team& team, bool ac
     const bool waits = comes && found == 0 && !rules.no_unexpected;
     const std::uint32_t queued = matched < all ? unexpected.append(team, waits, message, handle, allowed_kinds()) : 0;
     if (comes && found == 0) result.outcome = waits ? match_outcome::queued : match_outcome::refused;
-    count(team, &match_counts::messages, all, queued, matched, looks);
+    count(team, 0, all, queued, matched, looks);
     return result;
 }
 
@@ -254,7 +277,109 @@ LANEWAY_FN match_result matching_engine_ref::post_together(Team& team, bool acti
     const bool waits = posts && found == 0;
     if (matched < all.all) (void)posted.append(team, waits, receive, handle, 1u << receive.wildcards());
     if (waits) result.outcome = match_outcome::queued;
-    count(team, &match_counts::receives, all.all, 0, matched, looks);
+    count(team, all.all, 0, 0, matched, looks);
+    return result;
+}
+
+template <class Team>
+LANEWAY_FN void matching_engine_ref::count_left(Team& team, exchange& left, const match_key& key) const {
+    const match_share all = team.share(left.posts || left.comes, left.posts ? 1u << key.wildcards() : 0);
+    left.by_kind = all.by_bit;
+    left.receives = 0;
+    for (std::uint32_t kind = 0; kind < match_kinds; ++kind) left.receives += match_total(all.by_bit, kind);
+    left.messages = all.all - left.receives;
+}
+
+/// Receives that have come take messages that wait: no message that comes with them is as early.
+template <class Team>
+LANEWAY_FN void matching_engine_ref::take_waiting(Team& team, exchange& left, const match_key& receive,
+                                                  match_result& result) const {
+    std::uint32_t looks = 0;
+    const std::uint32_t found = find_message(team, left.posts, receive, left.by_kind, looks);
+    if (found != 0) result = match_with(unexpected.entries[found - 1]);
+    left.matched += unexpected.remove(team, found != 0, found - 1);
+    left.posts = left.posts && found == 0;
+    left.looks += looks;
+}
+
+/// Messages that have come take receives that wait; the same.
+template <class Team>
+LANEWAY_FN void matching_engine_ref::take_posted(Team& team, exchange& left, const match_key& message,
+                                                 match_result& result) const {
+    std::uint32_t looks = 0;
+    const std::uint32_t found = find_receive(team, left.comes, message, looks);
+    if (found != 0) result = match_with(posted.entries[found - 1]);
+    left.matched += posted.remove(team, found != 0, found - 1);
+    left.comes = left.comes && found == 0;
+    left.looks += looks;
+}
+
+/// What nothing that waits takes, among itself. Where all receives are of one kind, they and the messages fall into
+/// classes of which all take all, so the first receive of a class gets its first message, and so on. Else messages have
+/// to choose among receives with several keys, in the queue.
+template <class Team>
+LANEWAY_FN void matching_engine_ref::meet(Team& team, exchange& left, const match_key& key, std::uint32_t handle,
+                                          match_result& result) const {
+    std::uint32_t kinds = 0;
+    for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
+        kinds |= (match_total(left.by_kind, kind) != 0 ? 1u : 0u) << kind;
+    }
+    if (!is_single(kinds)) {
+        (void)posted.append(team, left.posts, key, handle, 1u << key.wildcards());
+        if (left.posts) result.outcome = match_outcome::queued;
+        left.posts = false;
+        team.sync();
+        take_posted(team, left, key, result);
+        left.receives = 0;
+        return;
+    }
+    const match_key shared = left.comes ? reduced(key, kinds) : key;
+    const std::uint32_t partner = team.partner(left.posts || left.comes, left.comes, shared.bits());
+    const match_answer theirs = team.from(handle, partner);
+    const bool met = theirs.any_asks && partner != no_lane;
+    left.matched += team.share(met && left.comes).all;
+    if (met && left.comes) result = {match_outcome::matched, static_cast<std::uint32_t>(theirs.value), shared};
+    if (met && left.posts) result.outcome = match_outcome::queued;
+    left.posts = left.posts && !met;
+    left.comes = left.comes && !met;
+}
+
+template <class Team>
+LANEWAY_FN match_result matching_engine_ref::exchange_together(Team& team, bool active, bool is_message,
+                                                               const match_key& key, std::uint32_t handle) const {
+    const bool refused = active && (is_message ? !key.is_exact() : breaks_rules(key));
+    match_result result{refused ? match_outcome::refused : match_outcome::none};
+    exchange left;
+    left.posts = active && !refused && !is_message;
+    left.comes = active && !refused && is_message;
+    count_left(team, left, key);
+    const bool no_receives = posted.state->n_free < left.receives;
+    const bool no_messages = unexpected.state->n_free < left.messages;
+    if ((left.posts && no_receives) || (left.comes && no_messages)) result.outcome = match_outcome::full;
+    left.posts = left.posts && !no_receives;
+    left.comes = left.comes && !no_messages;
+    if (no_receives) left.receives = 0;
+    if (no_messages) left.messages = 0;
+    if (left.receives + left.messages == 0) return result;
+    const std::uint32_t receives = left.receives, messages = left.messages;
+    const bool any_waits = unexpected.length() != 0, any_posted = posted.length() != 0;
+    if (any_waits && receives != 0) take_waiting(team, left, key, result);
+    if (any_posted && messages != 0) take_posted(team, left, key, result);
+    if (left.matched != 0) count_left(team, left, key);
+    const std::uint32_t before = left.matched;
+    if (left.receives != 0 && left.messages != 0) meet(team, left, key, handle, result);
+    const std::uint32_t met = left.matched - before;
+    if (left.receives > met) {
+        (void)posted.append(team, left.posts, key, handle, 1u << key.wildcards());
+        if (left.posts) result.outcome = match_outcome::queued;
+    }
+    std::uint32_t queued = 0;
+    if (left.messages > met) {
+        const bool waits = left.comes && !rules.no_unexpected;
+        queued = unexpected.append(team, waits, key, handle, allowed_kinds());
+        if (left.comes) result.outcome = waits ? match_outcome::queued : match_outcome::refused;
+    }
+    count(team, receives, messages, queued, left.matched, left.looks);
     return result;
 }
 
@@ -303,7 +428,7 @@ LANEWAY_FN match_result matching_engine_ref::cancel(Ctx& ctx, bool active, const
 
 /// The end of a call: behind it all is visible to the whole team.
 template <class Team>
-LANEWAY_FN void matching_engine_ref::count(Team& team, std::uint64_t match_counts::*what, std::uint32_t all,
+LANEWAY_FN void matching_engine_ref::count(Team& team, std::uint32_t receives, std::uint32_t messages,
                                            std::uint32_t unexpected_now, std::uint32_t matched,
                                            std::uint32_t looks) const {
     team.sync();
@@ -314,7 +439,8 @@ LANEWAY_FN void matching_engine_ref::count(Team& team, std::uint64_t match_count
     };
     if (ctx.lane() == 0) add(counts->looks, looked);
     if (team.number() != 0) return;
-    add(counts->*what, all);
+    add(counts->receives, receives);
+    add(counts->messages, messages);
     add(counts->unexpected, unexpected_now);
     add(counts->matches, matched);
 }

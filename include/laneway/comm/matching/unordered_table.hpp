@@ -6,6 +6,10 @@
 // this word, from the value that it had before the lane looked. So a lane that found no partner, and puts its own entry
 // in front, knows that none has come meanwhile: of a message and a receive the one that comes second finds the first.
 // All entries of a key that wait are messages, or all are receives.
+//
+// Entries prove themselves: each of an entry's two words has the lower bits of how often the entry has been used, and
+// so has each link to it. Who finds another number in an entry than in the link looks again: the entry is used anew, or
+// what has been stored is not there yet. So putting one in takes no release.
 #pragma once
 
 #include "laneway/comm/matching/match_result.hpp"
@@ -13,13 +17,43 @@
 
 namespace laneway {
 
+/// A link is 0, for none, or the use number of an entry and 1 more than the entry's number.
 struct unordered_entry {
-    std::uint64_t key;
-    std::uint64_t next;  ///< in the chain: 1 more than its number; 0: none
+    static constexpr int number_bits = 26, use_bits = 12, link_bits = number_bits + use_bits;
+    static constexpr int low_key_bits = 64 - use_bits;
+    static constexpr std::uint64_t links = (std::uint64_t{1} << link_bits) - 1;
+    static constexpr std::uint64_t uses = (std::uint64_t{1} << use_bits) - 1;
+    static_assert(link_bits + use_bits + (64 - low_key_bits) <= 64);
+
+    std::uint64_t low;   ///< of the key, above the use number
+    std::uint64_t high;  ///< the rest of the key, above the use number, above the link to the next entry of the chain
+
+    [[nodiscard]] static constexpr LANEWAY_FN std::uint64_t link_to(std::uint64_t number, std::uint64_t use) {
+        return use << number_bits | (number + 1);
+    }
+    [[nodiscard]] static constexpr LANEWAY_FN std::uint32_t number_of(std::uint64_t link) {
+        return static_cast<std::uint32_t>(link & ((std::uint64_t{1} << number_bits) - 1)) - 1;
+    }
+    [[nodiscard]] static constexpr LANEWAY_FN std::uint64_t use_of(std::uint64_t link) { return link >> number_bits; }
+
+    [[nodiscard]] static constexpr LANEWAY_FN unordered_entry of(std::uint64_t key, std::uint64_t use,
+                                                                 std::uint64_t next) {
+        return {key << use_bits | use, ((key >> low_key_bits) << use_bits | use) << link_bits | next};
+    }
+    /// Whether both words are of this use.
+    [[nodiscard]] constexpr LANEWAY_FN bool is_of(std::uint64_t use) const {
+        return (low & uses) == use && (high >> link_bits & uses) == use;
+    }
+    [[nodiscard]] constexpr LANEWAY_FN std::uint64_t key() const {
+        return (high >> (link_bits + use_bits)) << low_key_bits | low >> use_bits;
+    }
+    [[nodiscard]] constexpr LANEWAY_FN std::uint64_t next() const { return high & links; }
 };
 
 /// Device view. Any lane, at any time, also in divergent code. Callers give each message that waits a handle below
-/// `messages`, each receive one below `receives`; no two that wait have the same. So there is always room.
+/// `messages`, each receive one below `receives`; no two that wait have the same. So there is always room. Who gets a
+/// match comes behind what its partner's lane did before the last release fence (scope device) ahead of its call: where
+/// a handle names something that the lane has written, the lane has such a fence, one for all that it brings.
 struct unordered_table_ref {
     std::uint64_t* buckets = nullptr;    ///< zeroed before use
     unordered_entry* entries = nullptr;  ///< of messages, by handle, and behind them of receives
@@ -45,7 +79,7 @@ struct unordered_table_ref {
     template <class Ctx>
     LANEWAY_FN match_result meet(Ctx& ctx, const match_key& message) const {
         std::uint64_t* const bucket = bucket_of(message);
-        // Partner: the releases in put and take.
+        // Partner: the release in take, and callers' fences.
         const std::uint64_t word = ctx.load(bucket, order::acquire, scope::device);
         if ((word & locked) != 0) return {};
         const way_end end = walk(ctx, bucket, word, message.bits(), [&](std::uint32_t number, bool same_key) {
@@ -95,8 +129,7 @@ private:
 
     static constexpr std::uint32_t nobody = ~std::uint32_t{0};
     // Of a bucket's word: the link to the first entry, whether a lane is changing the chain behind it, the version.
-    static constexpr std::uint64_t links = 0xffff'ffff;
-    static constexpr std::uint64_t locked = links + 1;
+    static constexpr std::uint64_t locked = unordered_entry::links + 1;
     static constexpr std::uint64_t one_version = 2 * locked;
     static constexpr std::uint32_t max_looks = 16;  ///< before a lane makes sure that the chain is still the same
 
@@ -104,6 +137,7 @@ private:
     struct way_end {
         verdict what = verdict::pass;
         std::uint64_t at = 0, before = 0, next = 0;  ///< links to the entry and its neighbours
+        std::uint64_t behind = 0;                    ///< the word of the one before that has the link to the entry
         bool changed = false;                        ///< the chain, meanwhile
     };
 
@@ -115,7 +149,7 @@ private:
         return (word & ~(one_version - 1)) + one_version + first;
     }
     [[nodiscard]] LANEWAY_FN match_result match_with(std::uint64_t link, const match_key& key) const {
-        const auto number = static_cast<std::uint32_t>(link - 1);
+        const std::uint32_t number = unordered_entry::number_of(link);
         return {match_outcome::matched, is_message(number) ? number : number - messages, key};
     }
     template <class Ctx>
@@ -131,8 +165,13 @@ private:
     LANEWAY_FN way_end walk(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word, std::uint64_t key,
                             const Judge& judge) const;
     template <class Ctx>
-    LANEWAY_FN bool put(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word, std::uint64_t key,
-                        std::uint32_t number) const;
+    [[nodiscard]] LANEWAY_FN unordered_entry look(Ctx& ctx, std::uint32_t number) const {
+        return {ctx.load(&entries[number].low, order::relaxed, scope::device),
+                ctx.load(&entries[number].high, order::relaxed, scope::device)};
+    }
+    template <class Ctx>
+    LANEWAY_FN bool put(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word, std::uint64_t key, std::uint32_t number,
+                        std::uint64_t use) const;
     template <class Ctx>
     LANEWAY_FN bool take(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word, const way_end& end) const;
 };
@@ -143,9 +182,11 @@ template <class Ctx, class Judge>
 LANEWAY_FN match_result unordered_table_ref::change(Ctx& ctx, const match_key& key, std::uint32_t mine,
                                                     const Judge& judge) const {
     std::uint64_t* const bucket = bucket_of(key);
+    // Nobody else stores into an entry that does not wait. It is on its way with the bucket's word.
+    std::uint64_t use = mine == nobody ? 0 : ctx.load(&entries[mine].low, order::relaxed, scope::device);
     bounded_spin spin;
     for (;;) {
-        // Partner: the releases in put and take.
+        // Partner: the release in take, and callers' fences.
         const std::uint64_t word = ctx.load(bucket, order::acquire, scope::device);
         way_end end;
         end.changed = true;
@@ -154,7 +195,9 @@ LANEWAY_FN match_result unordered_table_ref::change(Ctx& ctx, const match_key& k
             if (end.what == verdict::take) {
                 if (take(ctx, bucket, word, end)) return match_with(end.at, key);
             } else if (mine != nobody) {
-                if (put(ctx, bucket, word, key.bits(), mine)) return {match_outcome::queued};
+                // Another number each time: what an attempt that failed has stored must not count for the next.
+                use = (use + 1) & unordered_entry::uses;
+                if (put(ctx, bucket, word, key.bits(), mine, use)) return {match_outcome::queued};
             } else {
                 ctx.fence(scope::device);  // what has been read comes before the second look
                 if (ctx.load(bucket, order::relaxed, scope::device) == word) {
@@ -166,23 +209,23 @@ LANEWAY_FN match_result unordered_table_ref::change(Ctx& ctx, const match_key& k
     }
 }
 
-/// Entries may be used anew by others meanwhile: then the bucket's word is another, and what was read counts for
-/// nothing.
+/// Entries may be used anew by others meanwhile: then links to them do not hold, or the bucket's word is another, and
+/// what was read counts for nothing.
 template <class Ctx, class Judge>
 LANEWAY_FN unordered_table_ref::way_end unordered_table_ref::walk(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word,
                                                                   std::uint64_t key, const Judge& judge) const {
     way_end end;
     std::uint32_t looked = 0;
-    for (end.at = word & links; end.at != 0; end.before = end.at, end.at = end.next) {
-        if (++looked % max_looks == 0 && ctx.load(bucket, order::relaxed, scope::device) != word) {
-            end.changed = true;
-            break;
-        }
-        const unordered_entry& entry = entries[end.at - 1];
-        const std::uint64_t theirs = ctx.load(&entry.key, order::relaxed, scope::device);
-        end.next = ctx.load(&entry.next, order::relaxed, scope::device);
-        end.what = judge(static_cast<std::uint32_t>(end.at - 1), theirs == key);
+    for (end.at = word & unordered_entry::links; end.at != 0; end.before = end.at, end.at = end.next) {
+        const std::uint32_t number = unordered_entry::number_of(end.at);
+        const unordered_entry entry = look(ctx, number);
+        end.changed = !entry.is_of(unordered_entry::use_of(end.at)) ||
+                      (++looked % max_looks == 0 && ctx.load(bucket, order::relaxed, scope::device) != word);
+        if (end.changed) break;
+        end.next = entry.next();
+        end.what = judge(number, entry.key() == key);
         if (end.what != verdict::pass) break;
+        end.behind = entry.high;
     }
     if (looks != nullptr && looked != 0) ctx.fetch_add(looks, std::uint64_t{looked}, order::relaxed, scope::device);
     return end;
@@ -191,18 +234,20 @@ LANEWAY_FN unordered_table_ref::way_end unordered_table_ref::walk(Ctx& ctx, std:
 /// In front of the chain. Whether it has not changed meanwhile.
 template <class Ctx>
 LANEWAY_FN bool unordered_table_ref::put(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word, std::uint64_t key,
-                                         std::uint32_t number) const {
+                                         std::uint32_t number, std::uint64_t use) const {
     unordered_entry& entry = entries[number];
-    ctx.store(&entry.key, key, order::relaxed, scope::device);
-    ctx.store(&entry.next, word & links, order::relaxed, scope::device);
-    // Partner: the acquire load in change.
-    return ctx.compare_exchange(bucket, word, next_version(word, std::uint64_t{number} + 1), order::release,
+    const auto made = unordered_entry::of(key, use, word & unordered_entry::links);
+    ctx.store(&entry.low, made.low, order::relaxed, scope::device);
+    ctx.store(&entry.high, made.high, order::relaxed, scope::device);
+    // Partner: the acquire load in change, for what the caller's fence has released; the entry proves itself.
+    return ctx.compare_exchange(bucket, word, next_version(word, unordered_entry::link_to(number, use)), order::relaxed,
                                 scope::device);
 }
 
 /// The same: the first entry of a chain is taken with its word; for another one the chain is locked for two stores.
-/// What was put in before is visible to who looks later, as a compare-and-swap carries on what a release began; and the
-/// entry is used anew only when the caller has told that it was matched.
+/// These have a release, as the entry before stays in use: whoever sees the chain unlocked passes the one that is taken
+/// by. What was put in before is visible to who looks later, as a compare-and-swap carries on what a release began; and
+/// the entry is used anew only when the caller has told that it was matched.
 template <class Ctx>
 LANEWAY_FN bool unordered_table_ref::take(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word,
                                           const way_end& end) const {
@@ -212,8 +257,9 @@ LANEWAY_FN bool unordered_table_ref::take(Ctx& ctx, std::uint64_t* bucket, std::
     // Partner: the acquire load in change.
     const std::uint64_t unlocked = word;
     if (!ctx.compare_exchange(bucket, word, word | locked, order::acq_rel, scope::device)) return false;
-    ctx.store(&entries[end.before - 1].next, end.next, order::relaxed, scope::device);
-    ctx.store(bucket, next_version(unlocked, unlocked & links), order::release, scope::device);
+    ctx.store(&entries[unordered_entry::number_of(end.before)].high, (end.behind & ~unordered_entry::links) | end.next,
+              order::relaxed, scope::device);
+    ctx.store(bucket, next_version(unlocked, unlocked & unordered_entry::links), order::release, scope::device);
     return true;
 }
 

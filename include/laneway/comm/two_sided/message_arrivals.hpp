@@ -157,7 +157,10 @@ private:
         const bool is_early = active && found.outcome != match_outcome::matched;
         in_ring =
             delivery_.keep(ctx, shard_, is_early, place, ticket, message, delivery_.allocate(ctx, is_early, message));
-        if (is_early) found = shard_.table.arrive(ctx, message.key, place);
+        if (is_early) {
+            ctx.fence(order::release, scope::device);  // who takes the message finds it kept; one for all lanes
+            found = shard_.table.arrive(ctx, message.key, place);
+        }
         const bool matched = found.outcome == match_outcome::matched;
         delivery_.drop(ctx, shard_, is_early && matched && !in_ring, place);
         in_ring = in_ring && !matched;

@@ -15,6 +15,7 @@ public:
 
     /// Posts the receive of a request that has been filled in. A turn gives it its message, unless that waits already.
     LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t number) const {
+        ctx.fence(order::release, scope::device);  // whose turn finds the request finds it filled in
         const match_result found = shard_.table.post(ctx, view_.requests[number].key, number);
         const bool matched = found.outcome == match_outcome::matched;
         std::uint64_t* const counter = matched ? &shard_.state->met : &shard_.state->counts.receives;
