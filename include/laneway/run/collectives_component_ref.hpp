@@ -49,6 +49,20 @@ struct collectives_agent : collectives<Ctx, help_while_waiting<Ctx>> {
         none.code = box.barrier(ctx);
         return none ? this->all_reduce(ctx, value, op) : none;
     }
+    /// The same with an array of each PE, of `count` elements in memory that all its working lanes reach, combined in
+    /// place as all_reduce does. Its elements are those behind the barrier: what handlers have done to them counts.
+    template <class Box, points Pointer, reduces<pointed<Pointer>> Op>
+    LANEWAY_FN status barrier(Ctx& ctx, Box& box, Pointer values, std::uint64_t count, Op op) {
+        const status met = box.barrier(ctx);
+        return met == status::ok ? this->all_reduce(ctx, values, count, op) : met;
+    }
+    /// The same with elements of a symmetric array, from `first` on.
+    template <class Box, class T, reduces<T> Op>
+    LANEWAY_FN status barrier(Ctx& ctx, Box& box, symmetric_ptr<T> first, std::uint64_t count, Op op,
+                              call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
+        const status met = box.barrier(ctx);
+        return met == status::ok ? this->all_reduce(ctx, first, count, op, group::grid, where) : met;
+    }
 };
 
 struct collectives_component_ref : collectives_ref {

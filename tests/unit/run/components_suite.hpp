@@ -183,6 +183,59 @@ TEST_P(components_test, ABarrierWithAValueWaitsForMessagesAsWell) {
     }
 }
 
+/// To be counted at one of four places.
+struct vote {
+    std::uint32_t place;
+};
+struct count_votes {
+    symmetric_ref<std::uint64_t> counts;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const vote& v) const {
+        atomic_add(ctx, counts[v.place], 1);
+    }
+};
+
+/// Each lane posts votes, some to another PE; behind a barrier with all counts each PE has those of all.
+struct vote_and_meet {
+    static constexpr std::uint32_t places = 4;
+    symmetric_ref<std::uint64_t> counts;  ///< `places` of each round
+    symmetric_ref<std::uint64_t> wrong;
+    template <class Ctx, class Box, class Sums>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box, Sums& sums) const {
+        for (std::uint32_t round = 0; round < 3; ++round) {
+            const auto own = counts.local(ctx) + round * places;
+            const auto place = static_cast<std::uint32_t>(ctx.rank() + round) % places;
+            const int pe = static_cast<int>((ctx.rank() + round) % static_cast<unsigned>(ctx.n_pes()));
+            (void)box.post(ctx, pe, vote{round * places + place});
+            if (meet(ctx, box, sums, round) != status::ok) return;
+            for (std::uint32_t i = 0; i < places; ++i) {
+                const std::uint64_t before =
+                    (i + places - round % places) % places;  // the least rank that votes for it
+                const std::uint64_t wanted = (ctx.size() + places - 1 - before) / places;
+                if (own[i] != wanted) atomic_add(ctx, wrong[0], 1);
+            }
+        }
+    }
+
+    /// In turns with an array of the PE's memory, and as one that is symmetric.
+    template <class Ctx, class Box, class Sums>
+    LANEWAY_FN status meet(Ctx& ctx, Box& box, Sums& sums, std::uint32_t round) const {
+        const std::uint32_t first = round * places;
+        if (round % 2 == 1) return sums.barrier(ctx, box, counts[first], places, reduction::sum{});
+        return sums.barrier(ctx, box, counts.local(ctx) + first, places, reduction::sum{});
+    }
+};
+
+TEST_P(components_test, ABarrierWithAnArrayCombinesWhatMessagesHaveDone) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+        runtime rt(options_for(GetParam(), seed));
+        const auto counts = rt.allocate<std::uint64_t>(12), wrong = rt.allocate<std::uint64_t>(1);
+        const auto sums = rt.collectives();
+        rt.run(vote_and_meet{counts.ref(), wrong.ref()}, rt.mailbox<vote>(count_votes{counts.ref()}), sums);
+        ASSERT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "seed " << seed;
+    }
+}
+
 struct count_bodies {
     symmetric_ref<std::uint64_t> bodies;
     template <class Ctx>
