@@ -51,7 +51,7 @@ struct channel_rooms_ref {
     }
     /// Tells a class apart from all others of the PE, as channel_set_ref::identity_of does a queue.
     [[nodiscard]] LANEWAY_FN std::uint64_t identity_of(std::uint32_t number) const {
-        return reinterpret_cast<std::uintptr_t>(free + number * words_a_class());
+        return reinterpret_cast<std::uint64_t>(free + number * words_a_class());
     }
     /// A room has come back, whose place on no PE is in use.
     template <class Ctx>

@@ -98,7 +98,7 @@ struct channel_set_ref {
 
     /// Even, and no other queue's, also of another graph in the run: what lanes match that call at once for one queue.
     [[nodiscard]] LANEWAY_FN std::uint64_t identity_of(std::uint32_t queue) const {
-        return reinterpret_cast<std::uintptr_t>(words + queue);
+        return reinterpret_cast<std::uint64_t>(words + queue);
     }
     /// Number of the channel that a queue of a shard belongs to.
     [[nodiscard]] LANEWAY_FN std::uint32_t channel_of(std::uint32_t queue) const {

@@ -5,6 +5,7 @@
 
 #include "laneway/channel_graph.hpp"
 #include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 namespace {
@@ -156,6 +157,27 @@ TEST_P(channel_misuse_test, GraphsThatCannotRunAreRefused) {
               }),
               "a graph has at most 16 channels");
     EXPECT_EQ(refused([&](auto& g) { g.init(g.template channel<number>(4), {1}, 99); }), "PE 99 does not exist");
+}
+
+TEST_P(channel_misuse_test, AComponentIsOfAGraphThatCanRunAndTakenOnce) {
+    runtime rt(one_round());
+    channel_graph graph(rt), other(rt);
+    const auto to = graph.channel<std::uint32_t>({.width = 8, .name = "lost"});
+    const auto kernel = graph.kernel(consume_all{});
+    EXPECT_EQ(thrown<usage_error>([&] { (void)graph.component(kernel); }),
+              "channel 0 \"lost\" has no consumer: see connect()");
+    graph.connect(to, kernel);
+    EXPECT_EQ(thrown<usage_error>([&] { (void)other.component(kernel); }), "the kernel belongs to another graph");
+    auto part = graph.component(kernel);
+    EXPECT_EQ(rt.run(part).items, 0u) << "a body might have left something";
+    graph.init(to, {1, 2, 3});
+    EXPECT_EQ(thrown<usage_error>([&] { (void)rt.run(part, graph.component(kernel)); }),
+              "a component may be given to a run once only");
+    EXPECT_EQ(rt.run(part).items, 3u) << "what a run was refused for is there for the next";
+    EXPECT_EQ(rt.run(part).items, 0u);
+    graph.init(to, {1});
+    graph.forget_init();
+    EXPECT_EQ(rt.run(part).items, 0u);
 }
 
 TEST_P(channel_misuse_test, WhatIsLostIsNamed) {
