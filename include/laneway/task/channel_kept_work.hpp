@@ -52,10 +52,12 @@ public:
     LANEWAY_FN channel_source take(Ctx& ctx, warp_type& warp, channel_batch& all, copy_type& copy,
                                    const Shared& shared) {
         if (!keeps_) return shared(ctx);
-        const std::uint32_t size = stack_.size(ctx), ready = stack_.n_ready(ctx);
+        const std::uint32_t size = stack_.size(ctx);
         // Where nothing finds space, what is deepest may lie in a queue.
-        const bool is_stuck = warp.is_stuck(), has_none = size + ready == 0;
-        const bool has_few = has_none || 2 * (size + ready) < lanes;
+        const bool is_stuck = warp.is_stuck();
+        if (closes_now(ctx, warp, size)) tell_closed(ctx, warp);
+        const std::uint32_t ready = stack_.n_ready(ctx);
+        const bool has_none = size + ready == 0, has_few = has_none || 2 * (size + ready) < lanes;
         note_hunger(ctx, warp, has_few);
         // Seldom, as what comes on top of a stack that is in use makes it as high again.
         const bool others_first = is_stuck  ? warp.turn % 3 != 0
@@ -107,6 +109,8 @@ public:
 private:
     static constexpr unsigned turns_without_sharing = 64;  ///< where others have no room for more
     static constexpr unsigned turns_to_collect = 8;        ///< frames, where they run short
+    static constexpr unsigned turns_to_close = 64;         ///< at most, between telling others of ended children
+    static constexpr std::uint32_t enough_closed = 24;     ///< of them: the next dispatch mostly has room for its own
     static constexpr unsigned turns_to_fill = 4;           ///< between looks for more, where a warp has kept little
     static constexpr unsigned turns_to_queues = 4096;      ///< the same where it has kept enough
     static constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
@@ -117,6 +121,34 @@ private:
         const channel_set_ref& set = warp.view.set;
         const std::uint32_t queue = set.channels[stack_tag::channel(tag)].first_queue + stack_tag::level(tag);
         ctx.fetch_add(set.stacks.unfreed + queue, 1u, order::relaxed, scope::device);
+    }
+    /// Whether the warp tells others now of the children that have ended here: where many have, where it has little
+    /// else to do or no space for it, and now and then. Only where what follows them finds room in the list of what
+    /// runs next.
+    LANEWAY_FN bool closes_now(Ctx& ctx, const warp_type& warp, std::uint32_t size) const {
+        const std::uint32_t closed = stack_.n_closed(ctx);
+        if (closed == 0) return false;
+        const std::uint32_t ready = stack_.n_ready(ctx);
+        if (ready >= lanes) return false;
+        return closed >= enough_closed || 2 * (size + ready) < lanes || warp.is_stuck() ||
+               warp.turn % turns_to_close == 0;
+    }
+    /// Tells of them, all behind one fence, and runs what follows where they were the last.
+    LANEWAY_FN void tell_closed(Ctx& ctx, const warp_type& warp) const {
+        channel_node node(warp.view.set, warp.own, 0, none, &stack_);
+        const std::uint32_t closed = stack_.n_closed(ctx), kernel = warp.view.set.consumer_of_frames();
+        ctx.sync(full_warp<Ctx>);  // what each lane has stored for them comes before what any tells
+        shared_fence(ctx, order::release, scope::device);
+        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < closed; i += lanes) {
+            warp.view.kernels.visit(kernel, [&]<class Kernel>(const Kernel&) {
+                std::byte* const parent = stack_.closed(i);
+                if constexpr (requires { Kernel::end_child(ctx, node, parent); }) {
+                    Kernel::end_child(ctx, node, parent);
+                }
+            });
+        }
+        node.tell(ctx);
+        stack_.clear_closed(ctx);
     }
     /// The warp keeps nothing any more: what it has claimed is completed.
     LANEWAY_FN void tell_owed(Ctx& ctx, warp_type& warp) {

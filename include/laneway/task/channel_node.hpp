@@ -190,6 +190,12 @@ public:
         made_ = {};
     }
 
+    /// A child of a continuation has ended, of which the lane's warp tells later, with others. False where it has no
+    /// room for it.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool close_later(Ctx& ctx, std::byte* parent) const {
+        return stack_ != nullptr && stack_->note_closed(ctx, parent);
+    }
     /// Whether a continuation waits in a frame of the lane's own warp.
     [[nodiscard]] LANEWAY_FN bool owns(const std::byte* frame) const {
         return stack_ != nullptr && stack_->owns(frame);

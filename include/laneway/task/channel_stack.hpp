@@ -20,6 +20,7 @@ inline constexpr std::size_t max_kept_bytes = 128;  ///< of an element that a wa
 struct channel_stacks_ref {
     static constexpr std::uint32_t max_warps = 16;  ///< of a block
     static constexpr std::uint32_t max_frames = 1024;
+    static constexpr std::uint32_t max_closed = 32;  ///< children of others' continuations that a warp tells of at once
 
     std::uint32_t capacity = 0;  ///< elements of a stack, a power of two; 0: warps keep nothing
     std::uint32_t slot_bytes = 0;
@@ -71,7 +72,8 @@ struct warp_stack_shared {
     std::uint32_t top;     ///< position behind the highest element
     std::uint32_t ready;   ///< continuations in `next`
     std::uint32_t unused;  ///< frames in `frames`
-    std::uint32_t padding;
+    std::uint32_t closed;  ///< continuations in `parents`, and those for which there was no room
+    std::byte* parents[channel_stacks_ref::max_closed];
     ready_frame next[64];  ///< a warp runs some as soon as they fill it, and each of its lanes ends one at a time
     std::uint16_t frames[channel_stacks_ref::max_frames];  ///< numbers of frames that are free; the last is used first
 };
@@ -93,7 +95,7 @@ public:
             shared_->frames[i] = static_cast<std::uint16_t>(all_.frames - 1 - i);
         }
         if (ctx.lane() == 0) {
-            shared_->top = shared_->ready = 0;
+            shared_->top = shared_->ready = shared_->closed = 0;
             shared_->unused = all_.frames;
         }
         ctx.sync(full_warp<Ctx>);
@@ -148,7 +150,33 @@ public:
         shared_->next[ctx.fetch_add(&shared_->ready, 1u, order::relaxed, scope::block) % 64] = {tag, place};
     }
 
+    /// A child of a continuation that others may see has ended; false where there is no room to tell of it later.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool note_closed(Ctx& ctx, std::byte* parent) const {
+        if (all_.frames == 0) return false;
+        const std::uint32_t at = ctx.fetch_add(&shared_->closed, 1u, order::relaxed, scope::block);
+        if (at >= channel_stacks_ref::max_closed) return false;
+        shared_->parents[at] = parent;
+        return true;
+    }
+
     // The whole warp, together, while none of its lanes runs an element.
+
+    /// How many are to be told of.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t n_closed(Ctx& ctx) const {
+        if (all_.frames == 0) return 0;
+        const std::uint32_t noted =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_->closed, order::relaxed, scope::block); });
+        return noted < channel_stacks_ref::max_closed ? noted : channel_stacks_ref::max_closed;
+    }
+    [[nodiscard]] LANEWAY_FN std::byte* closed(std::uint32_t i) const { return shared_->parents[i]; }
+    template <class Ctx>
+    LANEWAY_FN void clear_closed(Ctx& ctx) const {
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) ctx.store(&shared_->closed, 0u, order::relaxed, scope::block);
+        ctx.sync(full_warp<Ctx>);
+    }
 
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint32_t size(Ctx& ctx) const {

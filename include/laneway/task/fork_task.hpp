@@ -55,6 +55,22 @@ LANEWAY_FN void share_frames(Ctx& ctx, const Owner& owner, std::byte* frame) {
     }
 }
 
+/// A child of a continuation has ended, whose parts lie before a release shared_fence of this lane. The last one makes
+/// the continuation ready. Any lane.
+template <class Ctx>
+LANEWAY_FN void close_child(Ctx& ctx, channel_node& node, std::byte* parent) {
+    auto* const header = reinterpret_cast<fork_header*>(parent);
+    // Partner: itself, of the other children. The last one has seen what all have stored; the others look at nothing,
+    // and an acquire empties the multiprocessor's cache.
+    constexpr order closes = acquires_by_fence<Ctx> ? order::relaxed : order::acq_rel;
+    const std::uint32_t before = ctx.fetch_add(&header->open, ~std::uint32_t{0}, closes, scope::device);
+    if ((before & ~fork_header::is_shared) != 1) return;
+    shared_fence(ctx, order::acquire, scope::device);
+    come_behind(ctx, parent);
+    const auto* const where = reinterpret_cast<const std::uint32_t*>(header + 1);
+    node.enq_place(ctx, where[0], where[1]);
+}
+
 /// A function's arguments in its channel.
 template <class Function, bool = is_continuation<Function>>
 struct fork_element {
@@ -179,15 +195,13 @@ public:
         if (node_.owns(header_.parent) && close_in_warp(ctx, *parent, before)) {
             // All children end in this warp, which runs what follows later, behind a barrier of its lanes.
             if (before != 1) return;
-        } else {
-            go_before(ctx, header_.parent);
-            // Partner: itself, of the other children. The last one has seen what all have stored.
-            before = ctx.fetch_add(&parent->open, ~std::uint32_t{0}, order::acq_rel, scope::device);
-            if ((before & ~fork_header::is_shared) != 1) return;
-            come_behind(ctx, header_.parent);
+            const auto* const where = reinterpret_cast<const std::uint32_t*>(parent + 1);
+            return node_.enq_place(ctx, where[0], where[1]);
         }
-        const auto* const where = reinterpret_cast<const std::uint32_t*>(parent + 1);
-        node_.enq_place(ctx, where[0], where[1]);
+        go_before(ctx, header_.parent);
+        if (node_.close_later(ctx, header_.parent)) return;
+        shared_fence(ctx, order::release, scope::device);
+        close_child(ctx, node_, header_.parent);
     }
 
     /// Room for `count` children of a function, and for the continuation that follows them, which begins with these
@@ -273,6 +287,12 @@ struct fork_kernel {
     template <class Ctx>
     static LANEWAY_FN void leave(Ctx& ctx, const warp_stack& stack, std::byte* at) {
         share_frames(ctx, stack, reinterpret_cast<element*>(at)->header.parent);
+    }
+
+    /// A child of a continuation has ended, of whatever function: see close_child.
+    template <class Ctx>
+    static LANEWAY_FN void end_child(Ctx& ctx, channel_node& node, std::byte* parent) {
+        close_child(ctx, node, parent);
     }
 
     /// The tag of a frame that holds a continuation, of whatever function.
