@@ -29,7 +29,8 @@ struct group_round {
     std::uint32_t number = 0;  ///< of the group
     std::uint64_t round = 0;
     std::uint32_t signature = 0;  ///< which collective it is; see signature_of
-    bool speaks = true;           ///< sends this PE's headers and hears the others'
+    bool speaks = true;           ///< sends this PE's headers
+    bool hears = true;            ///< waits for those of the others
     warp_share share;
 };
 
@@ -51,12 +52,12 @@ public:
     LANEWAY_FN void begin(Sends&& sends) {
         // Looked at in finish: the load takes as long as the words do.
         stopping_ = stopped(ctx_);
+        if (at_.hears) next_ = next_renewed_ = next_after(ctx_.lane() - Ctx::warp_lanes);
         if (!at_.speaks) return;
         for (int pe = next_after(ctx_.lane() - Ctx::warp_lanes); pe < ctx_.n_pes(); pe = next_after(pe)) {
             store(pe, words_.data_words, at_.signature);
             if (!sends(pe, renewed_)) store(pe, renewed_, 0);
         }
-        next_ = next_renewed_ = next_after(ctx_.lane() - Ctx::warp_lanes);
     }
 
     /// The same for a round that sends so many words to each, from the first one on.
@@ -64,14 +65,20 @@ public:
         begin([used](int, std::uint32_t word) { return word < used; });
     }
 
-    /// Waits for the headers that have not been heard yet. Returns ok where they have come and the run goes on.
-    LANEWAY_FN status finish() {
+    /// Waits for the headers that have not been heard yet, and until `look()` holds. Returns ok where they have come
+    /// and the run goes on.
+    template <class Look>
+    LANEWAY_FN status finish(Look&& look) {
         const status heard = await([&] {
             if (next_renewed_ < ctx_.n_pes()) missing_ = next_renewed_;
-            return next_renewed_ >= ctx_.n_pes();
+            const bool here = look();
+            return next_renewed_ >= ctx_.n_pes() && here;
         });
         if (heard != status::ok) return heard;
         return ctx_.ballot(full_warp<Ctx>, stopping_) == 0 ? status::ok : status::stopped;
+    }
+    LANEWAY_FN status finish() {
+        return finish([] { return true; });
     }
 
     /// After finish: what other members did before they fenced and began comes before what this lane does next.

@@ -46,34 +46,40 @@ public:
         return status::ok;
     }
 
-    /// Lets the others go on, with a value. For the block that leads; lane 0's value counts.
+    /// Lets the others go on, with a value. For the block that leads; lane 0's value counts. Where `Ordered`, the warp
+    /// has fenced.
     LANEWAY_FN void open(std::uint64_t value) {
         ctx_.sync(full_warp<Ctx>);
         if (ctx_.lane() != 0) return;
         if constexpr (Ordered) go_before(ctx_, &ref_.grid->opened);
-        // Partner: the loads of follow.
-        tell<Ordered ? order::release : Ctx::tagged_order>(ref_.grid->opened, value);
+        // Partner: the loads of is_open and go_on. One fence is for both words, and for what other PEs are told.
+        tell(ref_.grid->opened, value);
         keep_number();
     }
-
-    /// Waits until the last block lets this one go on, and takes its value.
-    LANEWAY_FN status follow(std::uint64_t& value) {
-        const auto look = [&] {
-            return ctx_.lane() != 0 || load_tagged(ctx_, ref_.grid->opened, tag(), value, tagged_load_order<Ctx>);
-        };
-        const status came = await_all_lanes(
-            ctx_, look, [&] { return site(); }, idle_);
-        if (came != status::ok) return came;
+    /// Whether the last block lets this one go on, and its value. Lane 0; others need not look.
+    LANEWAY_FN bool is_open(std::uint64_t& value) {
+        return ctx_.lane() != 0 || load_tagged(ctx_, ref_.grid->opened, tag(), value, tagged_load_order<Ctx>);
+    }
+    /// When is_open holds on all lanes.
+    LANEWAY_FN void go_on() {
         if (ctx_.lane() == 0) {
             if constexpr (Ordered) {
                 // Looked at without acquire until it came: an acquire empties the multiprocessor's cache.
-                for (const auto& word : ref_.grid->opened) (void)ctx_.load(&word, order::acquire, scope::system);
+                (void)ctx_.load(ref_.grid->opened, order::acquire, scope::device);
                 come_behind(ctx_, &ref_.grid->opened);
             }
             keep_number();
         }
         ctx_.sync(full_warp<Ctx>);
-        return status::ok;
+    }
+
+    /// Waits until the last block lets this one go on, and takes its value.
+    LANEWAY_FN status follow(std::uint64_t& value) {
+        const auto look = [&] { return is_open(value); };
+        const status came = await_all_lanes(
+            ctx_, look, [&] { return site(); }, idle_);
+        if (came == status::ok) go_on();
+        return came;
     }
 
     /// All working warps of a block have returned; one lane. Ends the run where other blocks wait.
@@ -100,8 +106,8 @@ private:
     }
 
     LANEWAY_FN status count(int team, std::uint32_t signature, std::uint64_t value, bool& leads) {
-        // Relaxed: who reads it waits for its tag.
-        tell<Ctx::tagged_order>(value_at(block_), value);
+        // Where blocks meet in order they bring no value.
+        if constexpr (!Ordered) tell(value_at(block_), value);
         const std::uint64_t one = std::uint64_t{signature} << 32 | static_cast<std::uint64_t>(team);
         // Partner: itself, in other blocks. The last one has seen what all have done before.
         constexpr order o = Ordered ? order::acq_rel : order::relaxed;
@@ -120,10 +126,10 @@ private:
         leads = true;
         return status::ok;
     }
-    template <order o>
+    /// Relaxed: who reads it waits for its tag.
     LANEWAY_FN void tell(std::uint64_t* to, std::uint64_t value) {
-        ctx_.store(to, number_ << 32 | static_cast<std::uint32_t>(value), o, scope::system);
-        ctx_.store(to + 1, number_ << 32 | value >> 32, o, scope::system);
+        ctx_.store(to, number_ << 32 | static_cast<std::uint32_t>(value), Ctx::tagged_order, scope::system);
+        ctx_.store(to + 1, number_ << 32 | value >> 32, Ctx::tagged_order, scope::system);
     }
     LANEWAY_FN void keep_number() {
         state_.grid_meeting = number_;

@@ -157,6 +157,7 @@ private:
     /// The last warps of all blocks meet; the last of them acts.
     template <class Step>
     LANEWAY_FN status lead(Ctx& ctx, const collective_call& c, const Step& step, phase now) {
+        if constexpr (std::is_same_v<Step, barrier_step>) return lead_barrier(ctx, c);
         grid_meeting<Ctx, true, Idle> meeting(ctx, ref_, state_, block(), idle_);
         bool leads = false;
         std::uint64_t none = 0;
@@ -164,8 +165,32 @@ private:
         if (going != status::ok) return going;
         if (!leads) return meeting.follow(none);
         going = act(ctx, c, step, now);
-        if (going == status::ok) meeting.open(none);
-        return going;
+        if (going != status::ok) return going;
+        ctx.sync(full_warp<Ctx>);
+        ctx.fence(order::release, scope::device);
+        meeting.open(none);
+        return status::ok;
+    }
+    /// Where nothing moves, the last block tells the other PEs and lets those of its own PE go on behind one fence, and
+    /// every block hears the other PEs itself.
+    LANEWAY_FN status lead_barrier(Ctx& ctx, const collective_call& c) {
+        grid_meeting<Ctx, true, Idle> meeting(ctx, ref_, state_, block(), idle_);
+        bool leads = false;
+        std::uint64_t none = 0;
+        status going = meeting.arrive(position_.warps, c.signature, none, leads);
+        if (going != status::ok) return going;
+        group_round at = shared(c, state_.grid_round + 1);
+        at.speaks = leads;
+        at.hears = true;
+        collective_exchange<Ctx, Idle> exchange(ctx, ref_, at, idle_);
+        if (leads) exchange.release();
+        exchange.begin_with(0);
+        if (leads) meeting.open(none);
+        going = exchange.finish([&] { return leads || meeting.is_open(none); });
+        if (going != status::ok) return going;
+        exchange.acquire();
+        if (!leads) meeting.go_on();
+        return status::ok;
     }
     /// The same with one value of each block; all get the value of all PEs.
     template <class T, class Combine, class Make>
@@ -192,7 +217,7 @@ private:
     template <class Step>
     LANEWAY_FN status all_rounds(Ctx& ctx, const collective_call& c, const Step& step) {
         group_round at = shared(c, last_round(c));
-        at.speaks = true;
+        at.speaks = at.hears = true;
         at.share = {0, Ctx::warp_lanes};
         status going = status::ok;
         for (std::uint64_t i = 0; going == status::ok && i < c.rounds(); ++i) {
@@ -212,7 +237,8 @@ private:
     /// This warp's part in a round that all warps of the member share.
     [[nodiscard]] LANEWAY_FN group_round shared(const collective_call& c, std::uint64_t number) const {
         const warp_share share = share_of(c.who);
-        return {c.who, member(c.who), number, c.signature, share.first == 0, share};
+        const bool first = share.first == 0;
+        return {c.who, member(c.who), number, c.signature, first, first, share};
     }
 
     [[nodiscard]] LANEWAY_FN std::uint64_t last_round(const collective_call& c) const {
