@@ -35,6 +35,12 @@ free_numbers_ref free_of(const buffer<std::uint32_t>& places, free_numbers_words
     return {places.data(), &words, static_cast<std::uint32_t>(places.size())};
 }
 
+/// On GPUs some sixty microseconds. It must be longer than a message takes through the queues: then a lane whose
+/// partner has gone through them once still looks when the answer comes, and both receive so from then on.
+std::uint32_t looks_of(device_kind kind) {
+    return kind == device_kind::cuda ? 96 : kind == device_kind::checked ? 4 : 1;
+}
+
 void must_be_power(std::uint32_t value, std::uint32_t least, std::uint32_t most, const char* name) {
     if (std::has_single_bit(value) && value >= least && value <= most) return;
     throw usage_error(std::string("communicator_options::") + name + ": a power of two from " + std::to_string(least) +
@@ -55,6 +61,9 @@ const communicator_options& valid(const communicator_options& o) {
     if (o.eager_bytes < 64 || o.eager_bytes > 1u << 20 || o.eager_bytes % 16 != 0) {
         throw usage_error("communicator_options::eager_bytes: a multiple of 16 from 64 to 1048576, not " +
                           std::to_string(o.eager_bytes));
+    }
+    if (o.ring_looks > 1u << 20) {
+        throw usage_error("communicator_options::ring_looks: 1048576 at most, not " + std::to_string(o.ring_looks));
     }
     const std::uint32_t most = std::min(4096u, o.requests);
     if (o.host_operations == 0 || o.host_operations > most) {
@@ -187,6 +196,7 @@ two_sided_ref two_sided_memory::ref(int pe) const {
     made.slot_payload = options_.eager_bytes;
     made.number = number_;
     made.team_load = options_.team_load;
+    made.ring_looks = options_.ring_looks != 0 ? options_.ring_looks : looks_of(machine_.device(pe)->id().kind);
     made.exact_length = options_.exact_length;
     made.rules = options_.rules;
     return made;

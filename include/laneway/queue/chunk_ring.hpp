@@ -65,6 +65,11 @@ struct chunk_label {
     [[nodiscard]] static LANEWAY_FN bool is_of(std::uint64_t flag, std::uint64_t ticket) {
         return ((ticket + 1) << bits_used ^ flag) >> bits_used == 0;
     }
+    /// Whether it is of a chunk of a later lap: that one has been served.
+    [[nodiscard]] static LANEWAY_FN bool is_behind(std::uint64_t flag, std::uint64_t ticket) {
+        const std::uint64_t ahead = (flag >> bits_used << bits_used) - ((ticket + 1) << bits_used);
+        return ahead != 0 && ahead >> 63 == 0;
+    }
 };
 
 /// Whether a chunk of so many messages can travel in words.
@@ -196,6 +201,26 @@ public:
     [[nodiscard]] static LANEWAY_FN chunk_label label_of(std::uint64_t seen, std::uint64_t ticket) {
         if (!chunk_label::is_of(seen, ticket)) return {};
         return {static_cast<std::uint32_t>(seen & ((std::uint64_t{1} << chunk_label::bits_used) - 1))};
+    }
+
+    /// The first messages, of a word each, in the words of the ticket's slot, and how many of them are of that ticket,
+    /// up to the first that is not. Any lane; does not wait. On GPUs it orders nothing: a fence does, where they are.
+    template <std::uint32_t Most, class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t peek_words(Ctx& ctx, std::uint64_t ticket,
+                                                      std::uint64_t (&messages)[Most]) const {
+        constexpr order o = acquires_by_fence<Ctx> ? order::relaxed : order::acquire;
+        const std::uint64_t* const from = words + slot_of(ticket) * chunk_words;
+        std::uint64_t seen[2 * Most];
+        // Partner: the stores of store_words.
+        for (std::uint32_t i = 0; i < 2 * Most; ++i) seen[i] = ctx.load(from + i, o, scope::system);
+        std::uint32_t whole = 0;
+        for (std::uint32_t i = 0; i < Most; ++i) {
+            messages[i] = (seen[2 * i] & 0xffff'ffff) | seen[2 * i + 1] << 32;
+            const auto tag = static_cast<std::uint32_t>(ticket + 1);
+            const bool here = seen[2 * i] >> 32 == tag && seen[2 * i + 1] >> 32 == tag;
+            whole += here && whole == i ? 1 : 0;
+        }
+        return whole;
     }
 
     /// Message i of the chunk with this ticket, which has arrived in words. Any lane. Waits for words that are still on

@@ -12,6 +12,7 @@ namespace laneway {
 struct communicator_shared {
     shared_call_state calls;
     alignas(16) std::uint32_t any;  ///< somebody has seen that something is due
+    ring_ends ends;
     shard_team_shared team;
 };
 
@@ -48,7 +49,7 @@ public:
     LANEWAY_FN communicator_agent(Ctx& ctx, Out& out, const two_sided_ref& view, const host_messages_ref& host,
                                   std::byte* shared)
         : view_(view), host_(host), shared_(*reinterpret_cast<communicator_shared*>(shared)),
-          calls_(view, out, first_turn(ctx)), out_(out), together_(out, shared_.calls) {}
+          calls_(view, shared_.ends, out, first_turn(ctx)), out_(out), together_(out, shared_.calls) {}
 
     [[nodiscard]] LANEWAY_FN std::uint32_t rank(const Ctx& ctx) const { return static_cast<std::uint32_t>(ctx.pe()); }
     [[nodiscard]] LANEWAY_FN std::uint32_t size(const Ctx& ctx) const {
@@ -260,7 +261,9 @@ public:
 
     // As a component.
     LANEWAY_FN void open(Ctx& ctx) {
-        if (ctx.warp() == 0 && ctx.lane() == 0) shared_ = {};
+        if (ctx.warp() != 0 || ctx.lane() != 0) return;
+        shared_ = {};
+        shared_.ends.fill(view_, ctx.n_pes());
     }
     LANEWAY_FN bool poll(Ctx& ctx) {
         const shard_team<Ctx> team(shared_.team);
@@ -392,9 +395,7 @@ private:
                                    std::int64_t tag, bool waits, message_request& received, message_status* got) {
         const message_result r = call(ctx, lanes, [&](width by) {
             message_result begun;
-            if (waits && by == width::lane && calls_.receive_at_once(ctx, buffer, source, tag, begun.got, begun.code)) {
-                return begun;
-            }
+            if (waits && calls_.receive_at_once(ctx, by, buffer, source, tag, begun.got, begun.code)) return begun;
             if (by == width::lane || ctx.lane() == 0) {
                 begun.code = calls_.receive(ctx, buffer, source, tag, waits, begun.request);
             }

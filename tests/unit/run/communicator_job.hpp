@@ -21,7 +21,8 @@ inline communicator_options small_options(const options& round) {
     o.ring_slots = 1u << round.seed % 4;
     o.unexpected = 1 + static_cast<std::uint32_t>(round.seed % 40) * 8;
     o.eager_bytes = 64u << round.seed % 3;
-    o.team_load = round.seed % 4 == 1 ? 0 : 1;  // free warps of a block never match together, or always
+    o.team_load = round.seed % 4 == 1 ? 0 : 1;    // free warps of a block never match together, or always
+    o.ring_looks = round.seed % 3 == 0 ? 64 : 0;  // messages that come later are received from their rings as well
     return o;
 }
 

@@ -308,6 +308,7 @@ TEST_P(communicator_misuse, TheHostRefusesWhatCannotBe) {
         "communicator_options::engines: 4 share messages by their source, or by source and tag, so rules.no_any_source "
         "must be promised");
     EXPECT_EQ(refused({.ring_slots = 3}), "communicator_options::ring_slots: a power of two from 1 to 65536, not 3");
+    EXPECT_EQ(refused({.ring_looks = 1u << 21}), "communicator_options::ring_looks: 1048576 at most, not 2097152");
     EXPECT_EQ(refused({.eager_bytes = 100}),
               "communicator_options::eager_bytes: a multiple of 16 from 64 to 1048576, not 100");
     runtime other(job());

@@ -1,103 +1,277 @@
-// Receiving a short message straight from its ring, by the lane that waits for it: without a request, a turn of the
-// shard and its queues, where nothing stands in these. That is the usual case of lone lanes that pass messages back and
-// forth, whose times are those of a few loads behind each other.
+// Receiving a message straight from its ring, or from those that wait, by the lane that wants it: without a request and
+// a turn of the shard. That is the usual case of lanes that pass messages back and forth, whose times are those of a
+// few loads behind each other.
 //
-// The order is MPI's all the same. While a lane looks, its receive has not been posted; it takes the message that is
-// next in its ring, and only where no receive is posted, or about to be, and no message waits: so there is no earlier
-// receive for it, and no earlier message.
+// Each lane goes through a ring by itself, as far as its messages have come: those that it does not ask for it passes
+// over, whoever will take them, and comes back to none. So lanes that wait for messages of the same PE under tags of
+// their own do not wait for each other. With the shard's lock it takes the first one that it asks for.
+//
+// The order is MPI's all the same. The receive counts as posted when the lock has been taken: then no other is about to
+// be posted, and none that waits asks for the message; and of messages that the receive could take, those that wait are
+// looked for first, and those before it in its ring are none.
 #pragma once
 
 #include "laneway/comm/two_sided/message_sender.hpp"
 #include "laneway/comm/two_sided/shard_lock.hpp"
+#include "laneway/comm/two_sided/unexpected_places.hpp"
 
 namespace laneway {
+
+/// What a lane has taken. Where it is `held` its payload is still to be copied, and the shard is the lane's own.
+struct taken_message {
+    bool held = false;
+    bool waited = false;       ///< in the engine, else it was in its ring
+    std::uint32_t place = 0;   ///< among those that wait
+    std::uint64_t ticket = 0;  ///< in its ring
+    incoming_message message;
+};
 
 /// One lane, as a warp of its own (simt/lone_lane.hpp).
 template <class Ctx>
 class direct_receive {
 public:
-    LANEWAY_FN direct_receive(const two_sided_ref& view, const message_shard_ref& shard, int source)
-        : view_(view), shard_(shard), rings_(view, shard), in_(shard.from[source]), source_(source) {}
+    LANEWAY_FN direct_receive(const two_sided_ref& view, const ring_ends& ends, const match_key& key)
+        : view_(view), ends_(ends), number_(view.shard_number(key)), shard_(view.shards[number_]), key_(key),
+          delivery_(view) {}
 
-    /// Whether a receive of such a key may be tried so.
-    [[nodiscard]] static LANEWAY_FN bool suits(const two_sided_ref& view, const match_key& key) {
-        return key.source != any_source && !view.rules.is_unordered() && !view.rules.no_unexpected;
+    /// Whether receives may be tried so.
+    [[nodiscard]] static LANEWAY_FN bool suits(const two_sided_ref& view) {
+        return !view.rules.is_unordered() && !view.rules.no_unexpected;
     }
 
-    /// Looks so often whether the next message of the ring has come, and takes it if it is short and `key` accepts it.
-    /// False where it is for the queues. One that is too long for the buffer ends the run. `looks` above 1: turns of
-    /// the shard leave the ring alone meanwhile, unless something is asked of it.
-    LANEWAY_SLOW bool operator()(Ctx& ctx, const match_key& key, const message_buffer& buffer, int looks,
-                                 message_status& got) const {
+    /// Looks so often whether a message that the receive asks for has come, and takes it. What came in words is in the
+    /// buffer then; else the lane holds the shard, copies the payload, and calls `finish`. False where the receive is
+    /// for the queues. A message that is too long for the buffer ends the run. `looks` above 1: turns of the shard
+    /// leave the rings alone meanwhile, unless something is asked of it or a receive waits.
+    LANEWAY_SLOW bool find(Ctx& ctx, const message_buffer& into, int looks, taken_message& found) const {
         std::uint32_t* const watchers = &shard_.state->watchers;
         if (looks > 1) ctx.fetch_add(watchers, 1u, order::relaxed, scope::device);
-        const std::uint64_t ticket = rings_.next(ctx, source_);
-        bool come = false;
-        int tries = 0;
-        outcome found = outcome::busy;
-        // Also as long as somebody else has the shard: soon it is free again.
-        for (int i = 0; i < looks && found == outcome::busy; ++i) {
-            come = come || chunk_receiver::label_of(in_.peek(ctx, ticket), ticket).bits != 0;
-            if (come) found = take(ctx, ticket, key, buffer, tries++, got);
+        place at(*this, key_.source == any_source ? 0 : static_cast<int>(key_.source));
+        at.ticket = at.next(ctx);
+        outcome seen = outcome::busy;
+        for (int i = 0; i < looks && seen == outcome::busy; ++i) {
+            if (key_.source == any_source && i > 0) {
+                at.go_to(*this, at.source + 1 < ctx.n_pes() ? at.source + 1 : 0);
+                at.ticket = at.next(ctx);
+            }
+            seen = look(ctx, at, into, found);
         }
         if (looks > 1) ctx.fetch_add(watchers, ~0u, order::relaxed, scope::device);
-        return found == outcome::taken;
+        return seen == outcome::taken;
+    }
+
+    /// Behind the last read of a payload: what the message took is free again, and so is the shard.
+    LANEWAY_SLOW void finish(Ctx& ctx, const taken_message& found) const {
+        if (!found.waited) return finish(ctx, place(*this, static_cast<int>(found.message.key.source)), found);
+        const unexpected_places<Ctx> places(view_, shard_);
+        delivery_.drop(ctx, shard_, true, found.place);
+        places.put_back(ctx, true, found.place);
+        places.note_waiting(ctx);
+        delivery_.fence(ctx, static_cast<int>(found.message.key.source));
+        answer(ctx, found.message);
+        shard_lock<Ctx>(*shard_.state).give_back(ctx, view_, 0);
     }
 
 private:
     enum class outcome { taken, busy, for_queues };
+    /// Of the message at the lane's place in the ring: it has not come; is somebody else's, or has been taken; or may
+    /// be this lane's.
+    enum class sight { nothing, other, wanted, too_long };
 
-    /// `tries`: before this one.
-    LANEWAY_FN outcome take(Ctx& ctx, std::uint64_t ticket, const match_key& key, const message_buffer& buffer,
-                            int tries, message_status& got) const {
-        const shard_lock<Ctx> lock(*shard_.state);
-        if (!(tries == 0 ? lock.take_at_once(ctx) : lock.take(ctx))) return outcome::busy;
-        const message_delivery<Ctx> delivery(view_);
-        incoming_message message;
-        const chunk_label label = is_next(ctx, ticket) ? in_.arrived(ctx, ticket) : chunk_label{};
-        const bool taken = label.bits != 0 && delivery.read(ctx, in_, ticket, label, source_, message) &&
-                           message.form == message_form::in_words && key.accepts(message.key);
-        if (taken) {
-            if (delivery.fits(ctx, message, buffer.bytes)) message.copy_words_to(buffer.data);
-            got = {message.key.source, message.key.tag, message.bytes, false};
-            rings_.go_on(ctx, in_, source_, ticket + 1);
-            count(ctx);
+    /// The ring that the lane looks at, and its place there. Held apart from what lies in memory, as what has been
+    /// loaded from there has to be loaded again behind each acquire.
+    struct place {
+        LANEWAY_FN place(const direct_receive& of, int first)
+            : state(of.shard_.state), counts(of.shard_.engine.counts) {
+            go_to(of, first);
         }
-        delivery.fence(ctx, source_);
-        if (taken) {
-            if (message.synchronous) request_pool<Ctx>::answer(ctx, view_, source_, message.place);
-            in_.give_back_relaxed(ctx, lane_mask{1}, ticket);
+        LANEWAY_FN void go_to(const direct_receive& of, int to) {
+            source = to;
+            in = of.ends_.receiver(of.view_, of.number_, to);
+            next_at = of.shard_.next + to;
         }
-        lock.give_back(ctx, view_, taken ? 1 : 0);
-        return taken ? outcome::taken : outcome::for_queues;
+        [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx) const {
+            return ctx.load(next_at, order::relaxed, scope::device);
+        }
+        /// To the next message of the ring, if it can have come.
+        LANEWAY_FN bool advance(Ctx& ctx) {
+            const std::uint64_t first = next(ctx);
+            if (ticket + 1 >= first + in.n_slots) return false;
+            ticket = ticket + 1 > first ? ticket + 1 : first;
+            return true;
+        }
+
+        shard_state* state;
+        match_counts* counts;
+        int source = 0;
+        chunk_receiver in;
+        std::uint64_t* next_at = nullptr;
+        std::uint64_t ticket = 0;
+        std::uint64_t looked_at = 0;  ///< what `waiting` said when the lane looked for a message that waits
+        int tries = 0;                ///< for the lock
+    };
+    /// What a look at the ring has brought: of a message in words its header, and 8 bytes; so many of these as are
+    /// whole.
+    struct seen_words {
+        chunk_label label;
+        std::uint64_t words[2];
+        std::uint32_t whole = 0;
+    };
+    /// What the lane has to know of the shard, which is its own.
+    struct shard_now {
+        std::uint64_t drawn, taken, waiting, next, arrived;
+        std::uint32_t posted, overtaken;
+        match_counts counts;
+    };
+
+    /// Where to look next, without the lock; and with it if there is something for this lane.
+    LANEWAY_FN outcome look(Ctx& ctx, place& at, const message_buffer& into, taken_message& found) const {
+        const std::uint64_t waiting = ctx.load(&at.state->waiting, order::relaxed, scope::device);
+        const bool may_wait = waiting != 0 && waiting != at.looked_at;
+        seen_words words;
+        sight seen = see(ctx, at, words);
+        while (seen == sight::other && at.advance(ctx)) seen = see(ctx, at, words);
+        if (seen == sight::too_long && !may_wait) return outcome::for_queues;
+        if (seen != sight::wanted && !may_wait) return outcome::busy;
+        const shard_lock<Ctx> lock(*at.state);
+        if (!(at.tries++ == 0 ? lock.take_at_once(ctx) : lock.take(ctx))) return outcome::busy;
+        at.looked_at = waiting;
+        const outcome got = take(ctx, at, seen == sight::wanted, words, into, found);
+        if (got == outcome::taken) return got;
+        delivery_.fence(ctx, ctx.pe());
+        lock.give_back(ctx, view_, 0);
+        return got;
     }
-    /// Whether a receive that is posted now would get the next message of the ring, whatever else stands anywhere. A
-    /// place in the queue `asked` that has been drawn counts, also before it is filled: it may be this lane's.
-    [[nodiscard]] LANEWAY_FN bool is_next(Ctx& ctx, std::uint64_t ticket) const {
-        // Where they lie first, then all that they hold, and only then a look at it: each step is one way to memory.
-        const std::uint64_t* const drawn_at = shard_.asked.drawn;
-        const std::uint64_t* const taken_at = shard_.asked.taken;
-        const matching_engine_ref& engine = shard_.engine;
-        const std::uint32_t waiting = engine.posted.length() + engine.unexpected.length() + shard_.state->overtaken;
-        const std::uint64_t drawn = ctx.load(drawn_at, order::relaxed, scope::device);
-        const std::uint64_t taken = ctx.load(taken_at, order::relaxed, scope::device);
-        return (rings_.next(ctx, source_) == ticket) & (drawn == taken) & (waiting == 0);
+    /// The first words of a message say what it is, and whose words they are. Of what is in a slot they say nothing:
+    /// its header is for who has the shard.
+    LANEWAY_FN sight see(Ctx& ctx, const place& at, seen_words& words) const {
+        const std::uint64_t flag = at.in.peek(ctx, at.ticket);
+        words.whole = at.in.peek_words(ctx, at.ticket, words.words);
+        words.label = chunk_receiver::label_of(flag, at.ticket);
+        if (words.label.bits == 0) return chunk_label::is_behind(flag, at.ticket) ? sight::other : sight::nothing;
+        const auto form = static_cast<message_form>(words.label.kind() & ~synchronous_kind);
+        if (form == message_form::in_slot) return sight::wanted;
+        if (words.whole == 0) return sight::nothing;  // about to come, or of a later message
+        const match_key key{static_cast<std::uint32_t>(at.source), static_cast<std::uint32_t>(words.words[0] >> 32)};
+        if (!key_.accepts(key)) return sight::other;
+        return form == message_form::in_place ? sight::too_long : sight::wanted;
+    }
+
+    /// Takes a message as a receive that is posted now would get it. The lane has the shard. A place in the queue
+    /// `asked` that has been drawn counts as a receive, also before it is filled: it may be this lane's.
+    LANEWAY_FN outcome take(Ctx& ctx, place& at, bool in_ring, const seen_words& words, const message_buffer& into,
+                            taken_message& found) const {
+        const shard_now now = read(ctx, at);
+        if (now.drawn != now.taken) return outcome::busy;
+        outcome seen = outcome::busy;
+        if (now.waiting != 0) seen = take_waiting(ctx, into, found);
+        return seen == outcome::busy && in_ring ? take_from_ring(ctx, at, now, words, into, found) : seen;
+    }
+    /// All loads are on their way at once. Lengths of the engine's queues are told by words beside the lock.
+    LANEWAY_FN shard_now read(Ctx& ctx, const place& at) const {
+        const shard_state& state = *at.state;
+        shard_now now;
+        now.drawn = ctx.load(&state.asked, order::relaxed, scope::device);
+        now.taken = ctx.load(&state.answered, order::relaxed, scope::device);
+        now.waiting = ctx.load(&state.waiting, order::relaxed, scope::device);
+        now.posted = ctx.load(&state.posted, order::relaxed, scope::device);
+        now.next = at.next(ctx);
+        now.arrived = ctx.load(&state.arrived, order::relaxed, scope::device);
+        now.overtaken = state.overtaken;
+        now.counts = *at.counts;
+        return now;
+    }
+    /// A message that waits.
+    LANEWAY_SLOW outcome take_waiting(Ctx& ctx, const message_buffer& into, taken_message& found) const {
+        const match_result seen = shard_.engine.probe(ctx, true, key_);
+        if (seen.outcome != match_outcome::matched) return outcome::busy;
+        if (shard_.unexpected[seen.handle].form == message_form::in_place) return outcome::for_queues;
+        (void)shard_.engine.post(ctx, true, key_, 0);
+        found.waited = true;
+        found.place = seen.handle;
+        found.message = delivery_.kept(ctx, shard_, seen.handle);
+        if (!delivery_.fits(ctx, found.message, into.bytes)) return outcome::for_queues;
+        found.held = found.message.form == message_form::in_slot;
+        if (found.held) return outcome::taken;
+        found.message.copy_words_to(into.data);
+        finish(ctx, found);
+        return outcome::taken;
+    }
+    /// The message at the lane's place in the ring, if nobody has taken it meanwhile, and no receive waits for it.
+    LANEWAY_FN outcome take_from_ring(Ctx& ctx, place& at, const shard_now& now, const seen_words& words,
+                                      const message_buffer& into, taken_message& found) const {
+        const ring_reader<Ctx> rings(view_, shard_);
+        const bool gone =
+            at.ticket < now.next || (now.overtaken != 0 && rings.taken_at(at.in, at.source, at.ticket) != 0);
+        incoming_message& message = found.message;
+        if (!gone && !read(ctx, at, words, message)) return outcome::for_queues;  // the run is ending
+        if (gone || !key_.accepts(message.key)) {
+            (void)at.advance(ctx);
+            return outcome::busy;
+        }
+        if (now.posted != 0 && shard_.engine.is_awaited(message.key)) return outcome::busy;
+        if (!delivery_.fits(ctx, message, into.bytes)) return outcome::for_queues;
+        found.waited = false;
+        found.ticket = at.ticket;
+        if (at.ticket != now.next) {
+            rings.note_taken(ctx, at.source, at.ticket);
+        } else if (now.overtaken != 0) {
+            rings.go_on(ctx, at.in, at.source, now.next + 1);
+        } else {
+            ctx.store(at.next_at, now.next + 1, order::relaxed, scope::device);
+        }
+        count(ctx, at, now);
+        found.held = message.form == message_form::in_slot;
+        if (found.held) return outcome::taken;
+        message.copy_words_to(into.data);
+        finish(ctx, at, found);
+        return outcome::taken;
+    }
+    /// What has come. Nobody else takes it now, so words that were seen without the lock are still those of the ticket.
+    LANEWAY_FN bool read(Ctx& ctx, const place& at, const seen_words& seen, incoming_message& message) const {
+        const bool is_all = seen.label.in_words() && seen.label.messages() <= seen.whole &&
+                            seen.label.kind() == static_cast<std::uint32_t>(message_form::in_words);
+        if (!is_all) {
+            const chunk_label label = at.in.arrived(ctx, at.ticket);
+            return delivery_.read(ctx, at.in, at.ticket, label, at.source, message);
+        }
+        if constexpr (acquires_by_fence<Ctx>) ctx.fence(order::acquire, scope::system);
+        come_behind(ctx, at.in.flags + at.in.slot_of(at.ticket));
+        message.key = {static_cast<std::uint32_t>(at.source), static_cast<std::uint32_t>(seen.words[0] >> 32)};
+        message.form = message_form::in_words;
+        message.synchronous = false;
+        message.bytes = seen.words[0] & 0xffff'ffff;
+        message.words[0] = seen.words[1];
+        return true;
     }
     /// As a turn would have.
-    LANEWAY_FN void count(Ctx& ctx) const {
-        const std::uint64_t arrived = ctx.load(&shard_.state->arrived, order::relaxed, scope::device);
-        ctx.store(&shard_.state->arrived, arrived + 1, order::relaxed, scope::device);
-        match_counts& counts = *shard_.engine.counts;
+    LANEWAY_FN void count(Ctx& ctx, const place& at, const shard_now& now) const {
+        ctx.store(&at.state->arrived, now.arrived + 1, order::relaxed, scope::device);
+        match_counts counts = now.counts;
         ++counts.messages;
         ++counts.receives;
         ++counts.matches;
+        *at.counts = counts;
+    }
+
+    /// Of a message that was in its ring.
+    LANEWAY_FN void finish(Ctx& ctx, const place& at, const taken_message& found) const {
+        delivery_.fence(ctx, at.source);
+        answer(ctx, found.message);
+        at.in.give_back_relaxed(ctx, lane_mask{1}, found.ticket);
+        shard_lock<Ctx>(*at.state).give_back(ctx, view_, 1);
+    }
+    LANEWAY_FN void answer(Ctx& ctx, const incoming_message& message) const {
+        const int source = static_cast<int>(message.key.source);
+        if (message.synchronous) request_pool<Ctx>::answer(ctx, view_, source, message.place);
     }
 
     const two_sided_ref& view_;
+    const ring_ends& ends_;
+    std::uint32_t number_;
     const message_shard_ref& shard_;
-    ring_reader<Ctx> rings_;
-    const chunk_receiver& in_;
-    int source_;
+    match_key key_;
+    message_delivery<Ctx> delivery_;
 };
 
 }  // namespace laneway

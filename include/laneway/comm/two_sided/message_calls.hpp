@@ -12,8 +12,8 @@ template <class Ctx, class Out>
 class message_calls {
 public:
     /// `first`: as of message_waiting.
-    LANEWAY_FN message_calls(const two_sided_ref& view, Out& out, std::uint32_t first)
-        : view_(view), pool_(view), waiting_(view, out, first), sender_(view, pool_, waiting_) {}
+    LANEWAY_FN message_calls(const two_sided_ref& view, ring_ends& ends, Out& out, std::uint32_t first)
+        : view_(view), ends_(ends), pool_(view), waiting_(view, out, first), sender_(view, ends, pool_, waiting_) {}
     // Its parts refer to each other. On GPUs what can be copied is returned from a function as a copy of its bytes,
     // also where C++ says that it is made in place; what cannot is made there.
     message_calls(const message_calls&) = delete;
@@ -39,27 +39,33 @@ public:
         return claimed;
     }
 
-    /// For a lane that would wait for a receive: takes the message at once, or as it comes soon, where it is the next
-    /// of its ring and nothing else stands in the queues. False where the receive is to be posted; else `result` is its
-    /// end.
-    LANEWAY_FN bool receive_at_once(Ctx& ctx, const message_buffer& buffer, std::int64_t source, std::int64_t tag,
-                                    message_status& got, status& result) {
-        // On GPUs some sixty microseconds. It must be longer than a message takes through the queues: then a lane whose
-        // partner has gone through them once still looks when the answer comes, and both receive so from then on.
-        constexpr int looks = Ctx::warp_lanes >= 32 ? 96 : Ctx::warp_lanes > 1 ? 4 : 1;
+    /// For who would wait for a receive: takes the message at once, or as it comes soon, where no earlier receive can
+    /// get it. False where the receive is to be posted; else `result` is its end, of a warp that of lane 0.
+    LANEWAY_FN bool receive_at_once(Ctx& ctx, width lanes, const message_buffer& buffer, std::int64_t source,
+                                    std::int64_t tag, message_status& got, status& result) {
+        if (!direct_receive<Ctx>::suits(view_)) return false;
         // Lanes that come together are better served by a turn for all of them.
-        if (Ctx::count_lanes(ctx.converged()) != 1 || source < 0 || source >= ctx.n_pes()) return false;
+        if (lanes == width::lane && Ctx::count_lanes(ctx.converged()) != 1) return false;
+        const bool leads = lanes == width::lane || ctx.lane() == 0;
+        taken_message found;
         match_key key;
-        result = check(ctx, operation::receive, source, tag, key);
-        if (result == status::ok) result = check_room(ctx, buffer, key);
-        if (result != status::ok) return true;
-        if (!direct_receive<Ctx>::suits(view_, key)) return false;
-        const bool taken = as_lone_lane(ctx, [&]<class Alone>(Alone& one) {
-            return direct_receive<Alone>(view_, view_.shard_of(key), static_cast<int>(source))(one, key, buffer, looks,
-                                                                                               got);
-        });
-        if (taken && stopped(ctx)) result = status::stopped;
-        return taken;
+        bool taken = false, over = false;
+        if (leads) {
+            over = !may_receive(ctx, buffer, source, tag, key, result);
+            taken = !over && key.source != proc_null && find_at_once(ctx, key, buffer, found);
+            over = over || taken;
+        }
+        if (lanes != width::lane) over = ctx.ballot(full_warp<Ctx>, over) != 0;
+        if (!over) return false;
+        copy_taken(ctx, lanes, taken && found.held, buffer, found.message);
+        if (!taken) return true;
+        if (found.held) {
+            as_lone_lane(ctx,
+                         [&]<class Alone>(Alone& one) { direct_receive<Alone>(view_, ends_, key).finish(one, found); });
+        }
+        got = {found.message.key.source, found.message.key.tag, found.message.bytes, false};
+        if (stopped(ctx)) result = status::stopped;
+        return true;
     }
 
     /// Waits until a request is over, takes what it brought and gives its place back.
@@ -309,6 +315,34 @@ private:
         const message_request* other = nullptr;
     };
 
+    /// Whether a receive may be; else why not.
+    LANEWAY_FN bool may_receive(Ctx& ctx, const message_buffer& buffer, std::int64_t source, std::int64_t tag,
+                                match_key& key, status& result) const {
+        result = check(ctx, operation::receive, source, tag, key);
+        if (result == status::ok && key.source != proc_null) result = check_room(ctx, buffer, key);
+        return result == status::ok;
+    }
+    /// One lane.
+    LANEWAY_FN bool find_at_once(Ctx& ctx, const match_key& key, const message_buffer& buffer, taken_message& found) {
+        return as_lone_lane(ctx, [&]<class Alone>(Alone& one) {
+            return direct_receive<Alone>(view_, ends_, key)
+                .find(one, buffer, static_cast<int>(view_.ring_looks), found);
+        });
+    }
+    /// The payload of what has come in a slot, and is held: by the lane, or by the whole warp from what its lane 0 has.
+    LANEWAY_FN void copy_taken(Ctx& ctx, width lanes, bool copies, const message_buffer& buffer,
+                               const incoming_message& message) const {
+        if (lanes == width::lane) {
+            if (copies) copy_bytes(buffer.data, message.payload, message.bytes);
+            return;
+        }
+        const std::uint64_t bytes = ctx.shuffle(full_warp<Ctx>, copies ? message.bytes : 0, 0);
+        const auto from = ctx.shuffle(full_warp<Ctx>, reinterpret_cast<std::uint64_t>(message.payload), 0);
+        const copy_share share{static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
+        if (bytes != 0) copy_bytes(buffer.data, reinterpret_cast<const std::byte*>(from), bytes, share);
+        ctx.sync(full_warp<Ctx>);
+    }
+
     template <class Begin>
     LANEWAY_FN status wait_for_look(Ctx& ctx, const wait_site& site, const Begin& begin) {
         return begin() ? status::ok : waiting_.wait(ctx, site, begin);
@@ -439,6 +473,7 @@ private:
     }
 
     const two_sided_ref& view_;
+    const ring_ends& ends_;
     request_pool<Ctx> pool_;
     message_waiting<Ctx, Out> waiting_;
     message_sender<Ctx, Out> sender_;

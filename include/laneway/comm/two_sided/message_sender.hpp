@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/two_sided/message_waiting.hpp"
+#include "laneway/comm/two_sided/ring_ends.hpp"
 #include "laneway/comm/variable_message.hpp"
 #include "laneway/comm/width.hpp"
 
@@ -49,8 +50,9 @@ struct message_target {
 template <class Ctx, class Out>
 class message_sender {
 public:
-    LANEWAY_FN message_sender(const two_sided_ref& view, request_pool<Ctx>& pool, message_waiting<Ctx, Out>& waiting)
-        : view_(view), pool_(pool), waiting_(waiting) {}
+    LANEWAY_FN message_sender(const two_sided_ref& view, ring_ends& ends, request_pool<Ctx>& pool,
+                              message_waiting<Ctx, Out>& waiting)
+        : view_(view), ends_(ends), pool_(pool), waiting_(waiting) {}
 
     /// Sends a message of this lane, or of the whole warp, together. Waits only where neither the message's slot nor a
     /// request is free; `waits`: as long as it takes, as the lane is to wait anyway. `sent` of the lane, or of lane 0:
@@ -161,23 +163,37 @@ private:
         m.form = form_of(buffer.bytes, to.synchronous);
         m.answered = to.synchronous || m.form == message_form::in_place;
         m.shard = view_.shard_number({static_cast<std::uint32_t>(ctx.pe()), m.key.tag});
-        m.out = view_.shards[m.shard].to + to.rank;
+        m.out = ends_.sender(view_, m.shard, static_cast<int>(to.rank));
         const wait_site site{operation::send, static_cast<int>(to.rank), m.key.tag, view_.number};
         if (m.answered) {
             const status claimed = claim(ctx, site, waits, m.request);
             if (claimed != status::ok) return claimed;
         }
-        const lane_mask same = mates(ctx, ctx.converged(), m.out);
-        const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(same));
-        // The message counts as created work from now on, see communicator_ref::add_created.
-        m.ticket =
-            once(ctx, same, [&] { return m.out->draw(ctx, lanes); }) + static_cast<std::uint64_t>(rank_in(ctx, same));
-        m.free = m.out->is_free(ctx, m.ticket);
+        draw(ctx, m);
         if (m.free || m.request != no_request) return status::ok;
         return claim_or(ctx, site, waits, m.request, [&] {
-            m.free = m.out->is_free(ctx, m.ticket);
+            m.free = is_free(ctx, m);
             return m.free;
         });
+    }
+    /// The message counts as created work from now on, see communicator_ref::add_created.
+    LANEWAY_FN void draw(Ctx& ctx, message& m) {
+        const lane_mask same = mates(ctx, ctx.converged(), m.out);
+        const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(same));
+        const int to = static_cast<int>(m.key.source);
+        if (lanes == 1 && m.form != message_form::in_slot && ring_ends::has(m.shard, to)) {
+            std::uint64_t* const next = ends_.tickets + to;
+            m.ticket = m.out->draw(ctx, ctx.load(next, order::relaxed, scope::block), m.free);
+            ctx.store(next, m.ticket + 1, order::relaxed, scope::block);
+        } else {
+            const std::uint64_t first = once(ctx, same, [&] { return m.out->draw(ctx, lanes); });
+            m.ticket = first + static_cast<std::uint64_t>(rank_in(ctx, same));
+        }
+        if (!m.free) m.free = is_free(ctx, m);
+    }
+    LANEWAY_FN bool is_free(Ctx& ctx, const message& m) const {
+        if (m.form == message_form::in_slot) return m.out->is_free(ctx, m.ticket);
+        return m.out->is_free(ctx, m.ticket, tagged_load_order<Ctx>);
     }
 
     LANEWAY_FN message_request finish(Ctx& ctx, const message_buffer& buffer, const message& m) {
@@ -239,6 +255,7 @@ private:
     }
 
     const two_sided_ref& view_;
+    ring_ends& ends_;
     request_pool<Ctx>& pool_;
     message_waiting<Ctx, Out>& waiting_;
 };

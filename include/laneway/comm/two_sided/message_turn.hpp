@@ -39,6 +39,7 @@ public:
         if (ctx.lane() == 0) {
             if (shard_.state->told_of != 0 && places.room() != 0 && have_all_come(ctx)) shard_.state->told_of = 0;
             if (worked) ++(by_team != 0 ? shard_.state->team_turns : shard_.state->turns);
+            if (!view_.rules.is_unordered()) places.note_waiting(ctx);
             end(ctx, asked.done() + arrivals.done() + by_team);
         }
         ctx.sync(full_warp<Ctx>);

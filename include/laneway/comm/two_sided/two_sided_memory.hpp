@@ -34,6 +34,9 @@ struct communicator_options {
     /// Receives and messages that wait at an engine from which on warps of a block that have nothing else to do match
     /// them together; 0: never.
     std::uint32_t team_load = 128;
+    /// Looks of a lane, or warp, at the rings themselves before its `recv` goes to the queues, where it takes some ten
+    /// times as long; others turn the engine's queues more seldom meanwhile. 0: as suits the device.
+    std::uint32_t ring_looks = 0;
 };
 
 /// What the engines of a PE have done so far, and in how many turns: by one warp or lane, or begun by several warps.

@@ -37,8 +37,9 @@ inline constexpr std::uint32_t spare_places = 32;
 /// counters that others look at, whoever holds the lock uses it.
 struct shard_state {
     alignas(destructive_bytes) std::uint32_t lock;
-    std::uint32_t watchers;                          ///< lanes that look at rings themselves, see direct_receive
-    std::uint32_t posted;                            ///< receives that waited when the last turn ended
+    std::uint32_t watchers;  ///< lanes that look at rings themselves, see direct_receive
+    std::uint32_t posted;    ///< receives that waited when the last turn ended
+    std::uint64_t waiting;   ///< messages that have had to wait so far; 0 where none waits, see unexpected_places
     alignas(destructive_bytes) std::uint64_t asked;  ///< of the queue `asked`
     alignas(destructive_bytes) std::uint64_t answered;
     std::uint64_t first_waiting;  ///< of the queue `sending`; others look at both
@@ -115,6 +116,7 @@ struct two_sided_ref {
     std::uint32_t slot_payload = 0;        ///< bytes of the longest message that is sent at once
     std::uint32_t number = 0;              ///< of the communicator
     std::uint32_t team_load = 0;           ///< receives and messages for which a team turns a shard; 0: never
+    std::uint32_t ring_looks = 0;          ///< of a lane at rings, before it puts a receive into the queue
     bool exact_length = false;             ///< every receive is as long as its message
     match_rules rules;
 

@@ -55,6 +55,13 @@ public:
         }
     }
 
+    /// Tells lanes whether messages wait, and when further ones have come to, see direct_receive. One lane.
+    LANEWAY_FN void note_waiting(Ctx& ctx) const {
+        const matching_engine_ref& engine = shard_.engine;
+        const std::uint64_t waiting = engine.unexpected.length() == 0 ? 0 : engine.counts->unexpected;
+        ctx.store(&shard_.state->waiting, waiting, order::relaxed, scope::device);
+    }
+
     /// Payloads that wait without an order, in slots that others cannot use meanwhile: so many more, or fewer. A slot
     /// counts more than once where its payload was received, and it was used anew, before a turn reclaimed the place.
     LANEWAY_FN void count_kept_slots(Ctx& ctx, bool mine, std::uint32_t place, bool come) const {

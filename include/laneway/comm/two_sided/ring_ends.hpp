@@ -1,0 +1,37 @@
+// Where rings lie, in a block's shared memory.
+//
+// What never changes of a ring is read from the second level of cache again behind each acquire, as that empties the
+// first: the shard, its rings, and each pointer of one, a way to memory behind the other. Shared memory stays.
+#pragma once
+
+#include "laneway/comm/two_sided/two_sided_ref.hpp"
+
+namespace laneway {
+
+/// The ends of the rings of the first PEs, of the first shard: the only one, where the program promises nothing. In a
+/// block's shared memory; one lane fills it in before others use it.
+struct ring_ends {
+    static constexpr int most = 8;
+
+    chunk_sender to[most];
+    chunk_receiver from[most];
+    std::uint64_t tickets[most];  ///< of each of `to`: which is next, as far as lanes of the block know
+
+    LANEWAY_FN void fill(const two_sided_ref& view, int n_pes) {
+        for (int pe = 0; pe < n_pes && pe < most; ++pe) {
+            to[pe] = view.shards[0].to[pe];
+            from[pe] = view.shards[0].from[pe];
+            tickets[pe] = 0;
+        }
+    }
+    [[nodiscard]] static LANEWAY_FN bool has(std::uint32_t shard, int pe) { return shard == 0 && pe < most; }
+    [[nodiscard]] LANEWAY_FN const chunk_sender* sender(const two_sided_ref& view, std::uint32_t shard, int pe) const {
+        return has(shard, pe) ? to + pe : view.shards[shard].to + pe;
+    }
+    [[nodiscard]] LANEWAY_FN const chunk_receiver& receiver(const two_sided_ref& view, std::uint32_t shard,
+                                                            int pe) const {
+        return has(shard, pe) ? from[pe] : view.shards[shard].from[pe];
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,1 @@
+#include "communicator_direct_suite.hpp"  // on GPUs
