@@ -197,15 +197,11 @@ public:
         const std::uint64_t all_elements = times_pes(ctx, count);
         return on_symmetric(ctx, who, signature_of<T>(who, 0, count, 8), from, to, all_elements,
                             [&](Ctx& here, const symmetric_members& all, Idle& idle) {
-                                const auto me = static_cast<std::uint64_t>(here.pe());
-                                for (int i = 0; i < all.n_pes; ++i) {
-                                    const int pe = (here.pe() + i) % all.n_pes;  // not all to one at the same time
-                                    if (!all.has(pe)) continue;
-                                    const symmetric_ptr<T> mine{from.segment,
-                                                                from.index + count * static_cast<std::uint64_t>(pe)},
-                                        theirs{to.segment, to.index + count * me};
-                                    move_range(here, all, mine, theirs, {0, count}, idle,
-                                               copy_range<T>{mine, theirs, here.pe(), pe}, where);
+                                const exchange_range<T> exchange{from, to, count};
+                                if (count % elements_a_pack<T> == 0) {
+                                    move_range(here, all, from, to, {0, count}, idle, exchange, where);
+                                } else {  // parts begin inside packs
+                                    exchange.template move<T>(here, all, {0, count}, idle, where);
                                 }
                             });
     }

@@ -58,10 +58,10 @@ LANEWAY_FN element_range part_of_member(std::uint64_t count, std::uint64_t numbe
 }
 
 /// Calls `deal(i, step, n)` for the indices of a range that fall to this lane: i, i + step, ..., n of them, where n is
-/// a constant, so that a lane has several loads under way.
-template <class Ctx, class Idle, class Deal>
+/// a constant, AtOnce on a GPU, so that a lane has several loads under way.
+template <int AtOnce, class Ctx, class Idle, class Deal>
 LANEWAY_FN void deal_out(const Ctx& ctx, const warp_share& share, std::uint64_t count, Idle& idle, const Deal& deal) {
-    constexpr std::uint64_t at_once = Ctx::warp_lanes == 32 ? 4 : 1, between_idles = 4096;
+    constexpr std::uint64_t at_once = Ctx::warp_lanes == 32 ? AtOnce : 1, between_idles = 4096;
     const std::uint64_t step = share.step;
     std::uint64_t i = share.first + static_cast<std::uint64_t>(ctx.lane()), dealt = 0;
     for (; i + (at_once - 1) * step < count; i += at_once * step) {
@@ -88,6 +88,77 @@ struct elements_as {
     }
 };
 
+/// Where elements of a symmetric array lie on the PEs from `start` on, round, so many of them at once. Where there are
+/// no more PEs (All) they are looked up once for all elements that a lane deals with: that takes longer than to move
+/// some.
+template <int Width, bool All, class T, class As, class Ctx>
+class member_places {
+public:
+    LANEWAY_FN member_places(const Ctx& ctx, const symmetric_members& members, symmetric_ptr<T> first, int start,
+                             call_site_of<Ctx> where)
+        : ctx_(ctx), members_(members), first_(first), start_(start), where_(where) {
+        look_up(0);
+    }
+
+    /// Calls `each()` for every so many PEs; has(p), pe(p) and at(p) are theirs then, with p below Width.
+    template <class Each>
+    LANEWAY_FN void for_each(const Each& each) {
+        if constexpr (All) {
+            each();
+        } else {
+            for (int base = 0; base < members_.n_pes; base += Width) {
+                look_up(base);
+                each();
+            }
+        }
+    }
+    [[nodiscard]] LANEWAY_FN bool has(int p) const { return has_[p]; }
+    [[nodiscard]] LANEWAY_FN int pe(int p) const { return (start_ + base_ + p) % members_.n_pes; }
+    [[nodiscard]] LANEWAY_FN auto at(int p) const {
+        if constexpr (checks_accesses<Ctx>) {
+            return elements_as<T, As>::at(ctx_, first_, pe(p), where_);
+        } else {
+            return places_[p];
+        }
+    }
+
+private:
+    LANEWAY_FN void look_up(int base) {
+        base_ = base;
+        for (int p = 0; p < Width; ++p) {
+            has_[p] = base + p < members_.n_pes && members_.has(pe(p));
+            if constexpr (!checks_accesses<Ctx>) {
+                places_[p] = has_[p] ? elements_as<T, As>::at(ctx_, first_, pe(p), where_) : nullptr;
+            }
+        }
+    }
+
+    const Ctx& ctx_;
+    const symmetric_members& members_;
+    symmetric_ptr<T> first_;
+    int start_;
+    call_site_of<Ctx> where_;
+    int base_ = 0;
+    bool has_[Width];
+    As* places_[Width];
+};
+
+/// Loads that a lane has under way where it deals with several PEs: what it waits for is the slowest of them, not each
+/// PE's in turn. More would not fit the registers of a lane of a full block.
+inline constexpr int loads_under_way = 8;
+
+/// Calls `move(width, all)` with how many PEs a lane deals with at once, two or four, and whether these are all.
+template <class Move>
+LANEWAY_FN void by_pes(int n_pes, const Move& move) {
+    if (n_pes <= 2) {
+        move(std::integral_constant<int, 2>{}, std::true_type{});
+    } else if (n_pes <= 4) {
+        move(std::integral_constant<int, 4>{}, std::true_type{});
+    } else {
+        move(std::integral_constant<int, 4>{}, std::false_type{});
+    }
+}
+
 /// Loads a range from all members, combines it in order of PEs, and stores the results: to all members, or to one.
 template <class T, class Op>
 struct reduce_range {
@@ -98,32 +169,42 @@ struct reduce_range {
     template <class As, class Ctx, class Idle>
     LANEWAY_FN void move(const Ctx& ctx, const symmetric_members& members, const element_range& range, Idle& idle,
                          call_site_of<Ctx> where) const {
-        using elements = elements_as<T, As>;
-        const symmetric_ptr<T> first{array.segment, array.index + range.begin};
-        deal_out(ctx, members.share, (range.end - range.begin) / elements::each, idle,
-                 [&](std::uint64_t i, std::uint64_t step, auto n) {
-                     As sums[n];
-                     int pe = 0;
-                     while (!members.has(pe)) ++pe;  // this PE is one
-                     const auto begin = elements::at(ctx, first, pe, where);
-                     for (int k = 0; k < n; ++k) sums[k] = begin[i + k * step];
-                     for (++pe; pe < members.n_pes; ++pe) {
-                         if (!members.has(pe)) continue;
-                         const auto from = elements::at(ctx, first, pe, where);
-                         for (int k = 0; k < n; ++k) {
-                             const As value = from[i + k * step];
-                             sums[k] = combine(sums[k], value);
-                         }
-                     }
-                     for (pe = 0; pe < members.n_pes; ++pe) {
-                         if (!members.has(pe) || (only >= 0 && pe != only)) continue;
-                         const auto to = elements::at(ctx, first, pe, where);
-                         for (int k = 0; k < n; ++k) to[i + k * step] = sums[k];
-                     }
-                 });
+        by_pes(members.n_pes, [&](auto width, auto all) { move_by<width, all, As>(ctx, members, range, idle, where); });
     }
 
 private:
+    template <int Width, bool All, class As, class Ctx, class Idle>
+    LANEWAY_FN void move_by(const Ctx& ctx, const symmetric_members& members, const element_range& range, Idle& idle,
+                            call_site_of<Ctx> where) const {
+        const symmetric_ptr<T> first{array.segment, array.index + range.begin};
+        member_places<Width, All, T, As, Ctx> places(ctx, members, first, 0, where);
+        const auto deal = [&](std::uint64_t i, std::uint64_t step, auto n) {
+            As sums[n] = {};
+            bool any = false;
+            places.for_each([&] {
+                As values[Width][n] = {};
+                for (int p = 0; p < Width; ++p) {
+                    if (!places.has(p)) continue;
+                    const auto from = places.at(p);
+                    for (int k = 0; k < n; ++k) values[p][k] = from[i + k * step];
+                }
+                for (int p = 0; p < Width; ++p) {
+                    if (!places.has(p)) continue;
+                    for (int k = 0; k < n; ++k) sums[k] = any ? combine(sums[k], values[p][k]) : values[p][k];
+                    any = true;
+                }
+            });
+            places.for_each([&] {
+                for (int p = 0; p < Width; ++p) {
+                    if (!places.has(p) || (only >= 0 && places.pe(p) != only)) continue;
+                    const auto to = places.at(p);
+                    for (int k = 0; k < n; ++k) to[i + k * step] = sums[k];
+                }
+            });
+        };
+        constexpr std::uint64_t each = elements_as<T, As>::each;
+        deal_out<loads_under_way / Width>(ctx, members.share, (range.end - range.begin) / each, idle, deal);
+    }
     LANEWAY_FN T combine(const T& a, const T& b) const { return op(a, b); }
     LANEWAY_FN element_pack<T> combine(const element_pack<T>& a, const element_pack<T>& b) const
         requires(16 % sizeof(T) == 0) {
@@ -144,19 +225,72 @@ struct copy_range {
     template <class As, class Ctx, class Idle>
     LANEWAY_FN void move(const Ctx& ctx, const symmetric_members& members, const element_range& range, Idle& idle,
                          call_site_of<Ctx> where) const {
+        by_pes(members.n_pes, [&](auto width, auto all) { move_by<width, all, As>(ctx, members, range, idle, where); });
+    }
+
+private:
+    template <int Width, bool All, class As, class Ctx, class Idle>
+    LANEWAY_FN void move_by(const Ctx& ctx, const symmetric_members& members, const element_range& range, Idle& idle,
+                            call_site_of<Ctx> where) const {
         using elements = elements_as<T, As>;
         const auto old = elements::at(ctx, {from.segment, from.index + range.begin}, source, where);
         const symmetric_ptr<T> first{to.segment, to.index + range.begin};
-        deal_out(ctx, members.share, (range.end - range.begin) / elements::each, idle,
-                 [&](std::uint64_t i, std::uint64_t step, auto n) {
-                     As values[n];
-                     for (int k = 0; k < n; ++k) values[k] = old[i + k * step];
-                     for (int pe = 0; pe < members.n_pes; ++pe) {
-                         if (only >= 0 ? pe != only : pe == source || !members.has(pe)) continue;
-                         const auto place = elements::at(ctx, first, pe, where);
-                         for (int k = 0; k < n; ++k) place[i + k * step] = values[k];
-                     }
-                 });
+        member_places<Width, All, T, As, Ctx> places(ctx, members, first, 0, where);
+        const auto deal = [&](std::uint64_t i, std::uint64_t step, auto n) {
+            As values[n];
+            for (int k = 0; k < n; ++k) values[k] = old[i + k * step];
+            places.for_each([&] {
+                for (int p = 0; p < Width; ++p) {
+                    if (!places.has(p) || (only >= 0 ? places.pe(p) != only : places.pe(p) == source)) continue;
+                    const auto place = places.at(p);
+                    for (int k = 0; k < n; ++k) place[i + k * step] = values[k];
+                }
+            });
+        };
+        deal_out<4>(ctx, members.share, (range.end - range.begin) / elements::each, idle, deal);
+    }
+};
+
+/// Gives every member its part of an array of this PE, all parts in turn: `count` elements of `from` from q * count on
+/// go to PE q, into `to` from me * count on. So all links are in use from the first element to the last, and what a PE
+/// gives itself moves meanwhile.
+template <class T>
+struct exchange_range {
+    symmetric_ptr<T> from;
+    symmetric_ptr<T> to;
+    std::uint64_t count;
+
+    template <class As, class Ctx, class Idle>
+    LANEWAY_FN void move(const Ctx& ctx, const symmetric_members& members, const element_range& range, Idle& idle,
+                         call_site_of<Ctx> where) const {
+        by_pes(members.n_pes, [&](auto width, auto all) { move_by<width, all, As>(ctx, members, range, idle, where); });
+    }
+
+private:
+    template <int Width, bool All, class As, class Ctx, class Idle>
+    LANEWAY_FN void move_by(const Ctx& ctx, const symmetric_members& members, const element_range& range, Idle& idle,
+                            call_site_of<Ctx> where) const {
+        using elements = elements_as<T, As>;
+        const std::uint64_t begin = to.index + count * static_cast<std::uint64_t>(ctx.pe()) + range.begin;
+        const auto mine = elements::at(ctx, {from.segment, from.index + range.begin}, ctx.pe(), where);
+        // Not all to one at the same time: the next PE first, this one last.
+        member_places<Width, All, T, As, Ctx> places(ctx, members, {to.segment, begin}, ctx.pe() + 1, where);
+        const auto deal = [&](std::uint64_t i, std::uint64_t step, auto n) {
+            places.for_each([&] {
+                As values[Width][n] = {};
+                for (int p = 0; p < Width; ++p) {
+                    if (!places.has(p)) continue;
+                    const std::uint64_t part = count / elements::each * static_cast<std::uint64_t>(places.pe(p));
+                    for (int k = 0; k < n; ++k) values[p][k] = mine[part + i + k * step];
+                }
+                for (int p = 0; p < Width; ++p) {
+                    if (!places.has(p)) continue;
+                    const auto theirs = places.at(p);
+                    for (int k = 0; k < n; ++k) theirs[i + k * step] = values[p][k];
+                }
+            });
+        };
+        deal_out<loads_under_way / Width>(ctx, members.share, (range.end - range.begin) / elements::each, idle, deal);
     }
 };
 
