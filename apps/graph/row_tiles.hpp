@@ -33,6 +33,16 @@ struct row_tiles_ref {
         return {first, (row + offsets[row + 1]) / tile_places - first + 1};
     }
 
+    /// The arcs of a row that lie in one of the tiles of its span. Any lane.
+    [[nodiscard]] LANEWAY_FN arc_range part(std::uint64_t row, std::uint64_t tile) const {
+        const std::uint64_t begin = tile * tile_places;
+        const std::uint64_t end = begin + tile_places;
+        // Arc a of the row has place row + 1 + a.
+        const std::uint64_t from = offsets[row] + row + 1 < begin ? begin - row - 1 : offsets[row];
+        const std::uint64_t to = offsets[row + 1] + row + 1 > end ? end - row - 1 : offsets[row + 1];
+        return {from, static_cast<std::uint32_t>(to - from)};
+    }
+
     /// Calls `visit(row, arcs, begins)` for every row that has places in the tile: `arcs` are those of the row that lie
     /// in the tile, and `begins` says whether the row itself does, which holds for one tile a row. The whole warp,
     /// together; lanes without a row get row = rows, no arcs and false.
@@ -43,16 +53,13 @@ struct row_tiles_ref {
         const std::uint64_t last = first_row[tile + 1];
         for (std::uint64_t base = first_row[tile]; base <= last && base < rows; base += Ctx::warp_lanes) {
             const std::uint64_t row = base + static_cast<std::uint64_t>(ctx.lane());
-            std::uint64_t from = 0;
-            std::uint64_t to = 0;
+            arc_range arcs;
             bool begins = false;
             if (row < rows && row <= last && row + offsets[row] < end) {
-                // Arc a of the row has place row + 1 + a.
-                from = offsets[row] + row + 1 < begin ? begin - row - 1 : offsets[row];
-                to = offsets[row + 1] + row + 1 > end ? end - row - 1 : offsets[row + 1];
+                arcs = part(row, tile);
                 begins = row + offsets[row] >= begin;
             }
-            visit(row < rows ? row : rows, arc_range{from, static_cast<std::uint32_t>(to - from)}, begins);
+            visit(row < rows ? row : rows, arcs, begins);
         }
     }
 };

@@ -32,6 +32,8 @@ struct pagerank_options {
     std::vector<std::uint32_t>
         parts;  ///< PE of each vertex (METIS, say); empty: ranges with equal arcs into them, or of push out of them
     pagerank_method method = pagerank_method::pull;
+    bool priorities = true;  ///< of push: only what is much beside what is left is handed on
+    bool fused = true;       ///< of push: one run of the devices, not one for each sweep
 };
 
 struct pagerank_result {
@@ -39,8 +41,11 @@ struct pagerank_result {
     std::uint64_t rounds = 0;      ///< done; none by push
     double residual = 0;           ///< sum over vertices of the last round's absolute change; by push what was left
     bool converged = false;        ///< whether it is less than tol times the number of vertices
-    std::uint64_t pushes = 0;      ///< by push: times that a vertex has handed on what had gathered
+    std::uint64_t looks = 0;       ///< by push: at vertices, for whether they have something to hand on
+    std::uint64_t pushes = 0;      ///< by push: of these, times that a vertex has handed on what had gathered
+    std::uint64_t adds = 0;        ///< by push: along arcs
     std::uint64_t sent = 0;        ///< by push: sums for a vertex that have gone to the PE that owns it
+    std::uint64_t suppressed = 0;  ///< by push: looks at such sums that were left to gather more
     double partition_seconds = 0;  ///< turning the arcs round, splitting and copying the graph; 0 where it was there
     run_report report;
 };
@@ -57,12 +62,12 @@ struct pagerank_result {
 /// may keep them changing by twice that in all: a tol that asks for less may never be met.
 ///
 /// By push (Whang et al., Euro-Par 2015, without rounds as in Groute) ranks start at 0, and each vertex with its part
-/// of 1 - alpha as a residual. A vertex whose residual is large enough adds it to its rank and hands alpha of it on;
-/// what arcs bring to a vertex of another PE gathers there and goes as one sum. It ends when less than tol times the
-/// number of vertices, of a whole rank of 1, is left with all vertices: `residual`. The ranks then are within 2 · alpha
-/// / (1 - alpha) · residual of the exact ones, summed over all vertices, and differ from run to run by no more. Shares
-/// are rounded down to 2^-62. Push wants an alpha below 1, and takes neither nstart nor rounds; max_iter does not
-/// count.
+/// of 1 - alpha as a residual. A vertex whose residual is large enough, beside what is left with all, adds it to its
+/// rank and hands alpha of it on; what arcs bring to a vertex of another PE gathers there and goes as one sum. It ends
+/// when less than tol times the number of vertices, of a whole rank of 1, is left with all vertices: `residual`. The
+/// ranks then are within 2 · alpha / (1 - alpha) · residual of the exact ones, summed over all vertices, and differ
+/// from run to run by no more. Shares are rounded down to 2^-62. Push wants an alpha below 1, and takes neither nstart
+/// nor rounds; max_iter does not count.
 ///
 /// Throws usage_error for options out of range, a graph without vertices, personalization, dangling, nstart and parts
 /// that do not fit it, and where a device would own and mirror 2^31 vertices or about as many; timeout_error and

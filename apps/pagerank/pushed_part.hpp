@@ -7,48 +7,95 @@
 #include <vector>
 
 #include "graph/mirrors.hpp"
-#include "laneway/base/error.hpp"
+#include "graph/row_tiles.hpp"
 #include "laneway/simt/device.hpp"
 #include "push_residuals.hpp"
-#include "rank_rules.hpp"
 
 namespace laneway::apps {
 
-/// One PE's rows, mirrors and words.
-struct pushed_part {
+/// One PE's arcs, and what its rows and mirrors gather.
+class pushed_part {
+public:
+    /// `starts`: division::starts().
     template <class Vertex>
     pushed_part(const std::shared_ptr<device>& owner, const graph::csr_slice<Vertex>& arcs,
                 const mirrored_rows<Vertex>& mirrored, const std::vector<std::uint64_t>& starts, bool weighted)
-        : rows(arcs.vertices()), offsets(owner, arcs.offsets.size()), heads(owner, arcs.arcs()),
-          weights(owner, weighted ? arcs.arcs() : 0), outgoing(owner, weighted ? rows : 0),
-          owners(owner, mirrored.mirrors.size()), words(owner, rows + mirrored.mirrors.size()), ranks(owner, rows),
-          first(owner, words.size()) {
-        offsets.copy_in(arcs.offsets);
-        heads.copy_in(mirrored.sources);
-        owners.copy_in(owners_of(mirrored.mirrors, starts));
-        costs.assign(words.size(), 0);
-        for (const std::uint32_t word : mirrored.sources) costs[word] += word < rows ? 0 : 1;
-        for (std::uint64_t row = 0; row < rows; ++row) {
-            const std::uint64_t count = arcs.offsets[row + 1] - arcs.offsets[row];
-            if (count >= max_arcs) {
-                throw usage_error("a vertex has 4294967294 arcs or more, which are too many for one item");
-            }
-            costs[row] = std::max(static_cast<std::uint32_t>(count), 1u);
+        : rows_(arcs.vertices()), mirrors_(mirrored.mirrors.size()), tiles_(owner, arcs.offsets),
+          offsets_(owner, arcs.offsets.size()), heads_(owner, arcs.arcs()), weights_(owner, weighted ? arcs.arcs() : 0),
+          outgoing_(owner, weighted ? rows_ : 0), part_weights_(owner, weighted ? tiles_.count() : 0),
+          owners_(owner, mirrors_), mirror_arcs_(owner, mirrors_), dues_(owner, tiles_.count()), ranks_(owner, rows_),
+          account_(owner, 1) {
+        offsets_.copy_in(arcs.offsets);
+        heads_.copy_in(mirrored.sources);
+        owners_.copy_in(owners_of(mirrored.mirrors, starts));
+        mirror_arcs_.copy_in(arcs_to_mirrors(mirrored.sources));
+        for (std::uint64_t row = 0; row < rows_; ++row) {
+            row_costs_ += std::max(arcs.offsets[row + 1] - arcs.offsets[row], std::uint64_t{1});
         }
         if (!weighted) return;
-        weights.copy_in(arcs.weights.data(), arcs.arcs());
-        outgoing.copy_in(outgoing_of(arcs));
+        weights_.copy_in(arcs.weights.data(), arcs.arcs());
+        outgoing_.copy_in(outgoing_of(arcs));
+        part_weights_.copy_in(part_weights_of(arcs));
     }
 
+    [[nodiscard]] std::uint64_t rows() const { return rows_; }
+    [[nodiscard]] std::uint64_t words() const { return rows_ + mirrors_; }
+    /// What rows may be kept waiting for together: their arcs, and one for a row without.
+    [[nodiscard]] std::uint64_t row_costs() const { return row_costs_; }
+    /// The same of mirrors: the arcs that lead to them.
+    [[nodiscard]] std::uint64_t mirror_costs() const { return mirror_costs_; }
+
+    [[nodiscard]] pushed_rows ref() {
+        return {tiles_.ref(offsets_.data()),
+                heads_.data(),
+                weights_.data(),
+                outgoing_.data(),
+                part_weights_.data(),
+                owners_.data(),
+                mirror_arcs_.data(),
+                dues_.data(),
+                ranks_.data(),
+                account_.data(),
+                mirrors_};
+    }
+
+    /// No rank, and nothing due.
+    void clear() {
+        ranks_.fill_bytes(0);
+        dues_.fill_bytes(0);
+    }
+    void clear_account() { account_.fill_bytes(0); }
+    [[nodiscard]] push_account account() const { return account_.copy_out()[0]; }
+    [[nodiscard]] std::vector<std::uint64_t> ranks() const { return ranks_.copy_out(); }
+
+private:
     template <class Vertex>
     static std::vector<std::uint64_t> outgoing_of(const graph::csr_slice<Vertex>& arcs) {
         std::vector<std::uint64_t> outgoing(arcs.vertices());
         for (std::uint64_t row = 0; row < outgoing.size(); ++row) {
-            const std::uint64_t begin = arcs.offsets[row], end = arcs.offsets[row + 1];
-            outgoing[row] = std::accumulate(arcs.weights.begin() + static_cast<std::ptrdiff_t>(begin),
-                                            arcs.weights.begin() + static_cast<std::ptrdiff_t>(end), std::uint64_t{0});
+            outgoing[row] = weight_of(arcs, arcs.offsets[row], arcs.offsets[row + 1]);
         }
         return outgoing;
+    }
+    /// Of arcs [begin, end).
+    template <class Vertex>
+    static std::uint64_t weight_of(const graph::csr_slice<Vertex>& arcs, std::uint64_t begin, std::uint64_t end) {
+        return std::accumulate(arcs.weights.begin() + static_cast<std::ptrdiff_t>(begin),
+                               arcs.weights.begin() + static_cast<std::ptrdiff_t>(end), std::uint64_t{0});
+    }
+    /// Of each tile the arcs there of the row that began before it.
+    template <class Vertex>
+    [[nodiscard]] std::vector<std::uint64_t> part_weights_of(const graph::csr_slice<Vertex>& arcs) const {
+        std::vector<std::uint64_t> part_weights(tiles_.count());
+        const row_tiles_ref tiles = tiles_.ref(arcs.offsets.data());
+        for (std::uint64_t row = 0; row < rows_; ++row) {
+            const tile_span span = tiles.span(row);
+            for (std::uint64_t tile = span.first + 1; tile < span.first + span.count; ++tile) {
+                const arc_range part = tiles.part(row, tile);
+                part_weights[tile] = weight_of(arcs, part.begin, part.begin + part.count);
+            }
+        }
+        return part_weights;
     }
 
     template <class Vertex>
@@ -63,45 +110,31 @@ struct pushed_part {
         }
         return owners;
     }
-
-    [[nodiscard]] pushed_rows ref(std::uint64_t later) {
-        return {offsets.data(), heads.data(), weights.data(), outgoing.data(), owners.data(), words.data(),
-                ranks.data(),   rows,         later};
-    }
-
-    /// Words that may keep so much for each arc are to start with these residuals, and hold none yet; returns the first
-    /// priority that a row has.
-    std::uint64_t start_with(const std::vector<std::uint64_t>& residuals, double row_keeps, double mirror_keeps) {
-        std::uint64_t sooner = push_priority(0, 0);
-        std::vector<push_word> empty(costs.size());
-        for (std::size_t word = 0; word < empty.size(); ++word) {
-            const double each = word < rows ? row_keeps : mirror_keeps;
-            empty[word].limit = to_rank(std::min(each * costs[word], 1.0));
-            if (word < rows) sooner = std::min(sooner, push_priority(residuals[word], empty[word].limit));
+    std::vector<std::uint32_t> arcs_to_mirrors(const std::vector<std::uint32_t>& heads) {
+        std::vector<std::uint32_t> arcs(mirrors_);
+        for (const std::uint32_t word : heads) {
+            if (word < rows_) continue;
+            ++arcs[word - rows_];
+            ++mirror_costs_;
         }
-        words.copy_in(empty);
-        first.copy_in(residuals);
-        return sooner;
-    }
-    [[nodiscard]] std::vector<std::uint64_t> residuals() const {
-        const std::vector<push_word> held = words.copy_out();
-        std::vector<std::uint64_t> made(held.size());
-        std::transform(held.begin(), held.end(), made.begin(), [](const push_word& word) { return word.residual; });
-        return made;
+        return arcs;
     }
 
-    static constexpr std::uint64_t max_arcs = 0xfffffffe;
-
-    std::uint64_t rows;
-    std::vector<std::uint32_t> costs;  ///< of a word: arcs that leave a row, that lead to a mirror
-    buffer<std::uint64_t> offsets;
-    buffer<std::uint32_t> heads;
-    buffer<std::uint32_t> weights;
-    buffer<std::uint64_t> outgoing;
-    buffer<mirror_target> owners;
-    buffer<push_word> words;
-    buffer<std::uint64_t> ranks;
-    buffer<std::uint64_t> first;  ///< residual that each word starts with
+    std::uint64_t rows_;
+    std::uint64_t mirrors_;
+    std::uint64_t row_costs_ = 0;
+    std::uint64_t mirror_costs_ = 0;
+    row_tiles tiles_;
+    buffer<std::uint64_t> offsets_;
+    buffer<std::uint32_t> heads_;
+    buffer<std::uint32_t> weights_;
+    buffer<std::uint64_t> outgoing_;
+    buffer<std::uint64_t> part_weights_;
+    buffer<mirror_target> owners_;
+    buffer<std::uint32_t> mirror_arcs_;
+    buffer<std::uint64_t> dues_;
+    buffer<std::uint64_t> ranks_;
+    buffer<push_account> account_;
 };
 
 }  // namespace laneway::apps

@@ -177,6 +177,8 @@ class Session:
         *,
         method: str = "pull",
         rounds: int | None = None,
+        priorities: bool = True,
+        fused: bool = True,
         partition: Partition = None,
     ) -> PageRankResult:
         """As `laneway.pagerank`."""
@@ -193,6 +195,8 @@ class Session:
             method,
             rounds,
             partition,
+            priorities,
+            fused,
         )
 
     def color(

@@ -35,8 +35,11 @@ void register_pagerank(nb::module_& module) {
         .def_ro("rounds", &pagerank_result::rounds)
         .def_ro("residual", &pagerank_result::residual)
         .def_ro("converged", &pagerank_result::converged)
+        .def_ro("looks", &pagerank_result::looks)
         .def_ro("pushes", &pagerank_result::pushes)
+        .def_ro("adds", &pagerank_result::adds)
         .def_ro("sent", &pagerank_result::sent)
+        .def_ro("suppressed", &pagerank_result::suppressed)
         .def_ro("partition_seconds", &pagerank_result::partition_seconds)
         .def_ro("report", &pagerank_result::report);
     module.def(
@@ -44,7 +47,7 @@ void register_pagerank(nb::module_& module) {
         [](const resident& graph, double alpha, double tol, std::uint64_t max_iter, std::optional<std::uint64_t> rounds,
            bool weighted, const std::optional<numbers_array>& personalization,
            const std::optional<numbers_array>& dangling, const std::optional<numbers_array>& nstart,
-           const std::optional<parts_array>& parts, bool push) {
+           const std::optional<parts_array>& parts, bool push, bool priorities, bool fused) {
             using apps::pagerank_method;
             const apps::pagerank_options options{{},
                                                  alpha,
@@ -56,12 +59,15 @@ void register_pagerank(nb::module_& module) {
                                                  numbers_of(dangling),
                                                  numbers_of(nstart),
                                                  parts_of(parts),
-                                                 push ? pagerank_method::push : pagerank_method::pull};
+                                                 push ? pagerank_method::push : pagerank_method::pull,
+                                                 priorities,
+                                                 fused};
             const interruptible guard;
             return graph.call([&](auto& on_devices) { return apps::pagerank(on_devices, options); });
         },
         "graph"_a, "alpha"_a, "tol"_a, "max_iter"_a, "rounds"_a.none(), "weighted"_a, "personalization"_a.none(),
-        "dangling"_a.none(), "nstart"_a.none(), "parts"_a.none(), "push"_a = false);
+        "dangling"_a.none(), "nstart"_a.none(), "parts"_a.none(), "push"_a = false, "priorities"_a = true,
+        "fused"_a = true);
 }
 
 }  // namespace laneway::python

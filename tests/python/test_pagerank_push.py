@@ -45,6 +45,30 @@ def test_ranks_are_those_of_rest(case: str, devices: str) -> None:
     assert (result.sent > 0) == (devices != "cpu:1")
 
 
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
+@pytest.mark.parametrize("switches", [("priorities",), ("fused",), ("priorities", "fused")])
+def test_switches_keep_the_promise(switches: tuple[str, ...], devices: str) -> None:
+    scale, arcs = (5, 100) if devices.startswith("checked") else (8, 1500)
+    graph = lw.generate_kronecker(scale, arcs, symmetric=False, max_weight=9, seed=5)
+    off: dict[str, Any] = dict.fromkeys(switches, False)
+    result = lw.pagerank(graph, method="push", tol=1e-6, devices=devices, **off)
+    assert result.converged
+    check = reference.verify(graph, result)
+    assert (check.mismatches, check.first_mismatch) == (0, "")
+    assert result.looks is not None and result.pushes is not None and result.adds is not None
+    assert result.looks >= result.pushes > graph.vertices and result.adds > graph.arcs
+    assert "priorities" not in switches or result.suppressed == 0  # without, every sum goes as soon as it is seen
+
+
+def test_order_saves_work() -> None:
+    graph = lw.generate_kronecker(10, 20_000, seed=5)
+    adds = [
+        lw.pagerank(graph, method="push", tol=1e-2 / graph.vertices, devices="cpu:1", priorities=on).adds
+        for on in (True, False)
+    ]
+    assert adds[0] is not None and adds[1] is not None and adds[0] < adds[1]
+
+
 @pytest.mark.parametrize("partition", [None, metis()])
 def test_a_session_keeps_the_graph(partition: str | None) -> None:
     graph = lw.generate_kronecker(8, 1500, symmetric=False, seed=5)
@@ -69,6 +93,15 @@ def test_command(laneway: Run, new_york: Path, tmp_path: Path) -> None:
     assert 0 < report["work"]["sent"] < report["work"]["pushes"] / 100
     with np.load(tmp_path / "work" / "r.npz") as file:
         assert file["rank"].sum() == pytest.approx(1)
+
+
+def test_command_with_switches(laneway: Run, small: Path, tmp_path: Path) -> None:
+    options = ["--method", "push", "--tol", 1e-9, "--devices", "cpu:2", "--no-priorities", "--no-fused"]
+    done = laneway("pagerank", small, *options, "--json", "r.json", "--verify")
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads((tmp_path / "work" / "r.json").read_text())
+    assert (report["priorities"], report["fused"]) == (False, False)
+    assert report["work"]["looks"] >= report["work"]["pushes"] and report["work"]["suppressed"] == 0
 
 
 def test_wrong_ranks_are_named(small: Path) -> None:
@@ -126,6 +159,9 @@ def test_a_residual_that_says_nothing_is_no_verification(small: Path) -> None:
         ({"method": "push", "rounds": 3}, "rounds is for method pull"),
         ({"method": "push", "max_iter": 3}, "max_iter is for method pull"),
         ({"method": "push", "nstart": {1: 1}}, "nstart is for method pull"),
+        ({"priorities": False}, "priorities is for method push"),
+        ({"fused": False}, "fused is for method push"),
+        ({"method": "push", "fused": 2}, "fused must be False or True, not 2"),
     ],
 )
 def test_bad_arguments(small: Path, options: dict[str, Any], message: str) -> None:

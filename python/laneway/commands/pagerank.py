@@ -34,6 +34,8 @@ METHOD = typer.Option(
     help="pull: rounds, in which every vertex adds up what comes to it; the same to the last bit on any devices. push: "
     "no rounds; a vertex hands on what has gathered there once that is worth it.",
 )
+NO_PRIORITIES = typer.Option(False, "--no-priorities", help="By push: hand on whatever there is, however little.")
+NO_FUSED = typer.Option(False, "--no-fused", help="By push: a run for each sweep over all vertices, not one for all.")
 SHOWN = 5
 
 
@@ -65,6 +67,8 @@ def body(
     tol: float = LIMIT,
     rounds: Optional[int] = ROUNDS,
     method: str = METHOD,
+    no_priorities: bool = NO_PRIORITIES,
+    no_fused: bool = NO_FUSED,
     partition: Optional[str] = PARTITION,
 ) -> Account:
     """What the command does."""
@@ -82,6 +86,8 @@ def body(
         tol=tol,
         method=method,
         rounds=rounds,
+        priorities=not no_priorities,
+        fused=not no_fused,
         partition=partition,
         **job.options,
     )
@@ -112,6 +118,8 @@ def body(
             "tol": tol,
             "fixed_rounds": rounds,
             "method": method,
+            "priorities": not no_priorities,
+            "fused": not no_fused,
             "work": work,
             "result": {
                 "converged": result.converged,
@@ -147,10 +155,11 @@ def _pushes(graph: Graph, result: PageRankResult) -> tuple[str, list[Row], dict[
     each = (result.pushes or 0) / graph.vertices
     headline = f"{each:,.1f} pushes for each vertex"
     rows = [
-        ("pushes", f"{result.pushes:,}, {each:,.1f} for each vertex"),
-        ("between devices", f"{result.sent:,} sums sent"),
+        ("pushes", f"{result.pushes:,}, {each:,.1f} for each vertex, in {result.looks:,} looks; {result.adds:,} adds"),
+        ("between devices", f"{result.sent:,} sums sent; {result.suppressed:,} times one was left to gather more"),
     ]
-    return headline, rows, {"pushes": result.pushes, "sent": result.sent}
+    work = {name: getattr(result, name) for name in ("looks", "pushes", "adds", "sent", "suppressed")}
+    return headline, rows, work
 
 
 def _ending(graph: Graph, result: PageRankResult) -> list[Row]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from laneway import _core
 from laneway._core import Report
 from laneway.answers import VertexAnswer
-from laneway.arguments import BUFFER_BYTES, require_whole
+from laneway.arguments import BUFFER_BYTES, require_switch, require_whole
 from laneway.errors import UsageError
 from laneway.graph import GraphLike, as_arcs, as_graph
 from laneway.partition import Partition
@@ -77,10 +77,16 @@ class PageRankResult(VertexAnswer):
     """Whether the graph has weights that were not looked at."""
     weights_rounded: bool
     """Whether the weights that were looked at had been rounded, as they did not fit 32 bits with all their decimals."""
+    looks: int | None = field(default=None, compare=False)
+    """By push: at vertices, for whether they have something to hand on."""
     pushes: int | None = field(default=None, compare=False)
-    """By push: times that a vertex has handed on what had gathered there."""
+    """By push: of these, times that a vertex has handed on what had gathered there."""
+    adds: int | None = field(default=None, compare=False)
+    """By push: along arcs."""
     sent: int | None = field(default=None, compare=False)
     """By push: sums for a vertex that went to the device that owns it."""
+    suppressed: int | None = field(default=None, compare=False)
+    """By push: looks at such sums that were left to gather more."""
 
 
 def pagerank(
@@ -95,6 +101,8 @@ def pagerank(
     *,
     method: str = "pull",
     rounds: int | None = None,
+    priorities: bool = True,
+    fused: bool = True,
     partition: Partition = None,
     devices: str = "",
     seed: int = 1,
@@ -125,19 +133,34 @@ def pagerank(
     reason, a RuntimeWarning says so.
 
     By `method` "push" there are no rounds. Each vertex starts with its part of 1 - `alpha` as a residual; a vertex
-    whose residual is large enough adds it to its rank and hands `alpha` of it on, those with large ones first, all
+    whose residual is large enough beside what is left with all adds it to its rank and hands `alpha` of it on, all
     devices at their own pace; what arcs bring to a vertex of another device gathers and goes there as one sum (Groute,
     TOPC 2020). It ends when less than `tol` times the number of vertices is left, `residual` of the result, of ranks
     whose sum is 1. The ranks then are within (2 * alpha * residual + 1e-11) / (1 - alpha) of the exact ones, summed
     over all vertices, and vary from run to run by no more; the nearer `alpha` is to 1, the smaller a `tol` it takes.
-    `alpha` is 1 - 1e-9 at most, and `nstart`, `rounds` and `max_iter` are for "pull".
+    `alpha` is 1 - 1e-9 at most, and `nstart`, `rounds` and `max_iter` are for "pull". Two switches, for "push" alone,
+    show what they save: without `priorities` a vertex hands on whatever it finds, and where it is not `fused` the host
+    starts a run for each sweep over all vertices.
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C ends the run and raises KeyboardInterrupt.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
         return find_ranks(
-            workspace, graph, alpha, personalization, max_iter, tol, nstart, weight, dangling, method, rounds, partition
+            workspace,
+            graph,
+            alpha,
+            personalization,
+            max_iter,
+            tol,
+            nstart,
+            weight,
+            dangling,
+            method,
+            rounds,
+            partition,
+            priorities,
+            fused,
         )
 
 
@@ -154,6 +177,8 @@ def find_ranks(
     method: str,
     rounds: int | None,
     partition: Partition,
+    priorities: bool = True,
+    fused: bool = True,
 ) -> PageRankResult:
     """`pagerank` on devices that are there."""
     graph, ignored = (as_graph(given, weight), False) if weight is not None else as_arcs(given, None)
@@ -171,7 +196,9 @@ def find_ranks(
     require_whole("max_iter", max_iter, 1)
     if rounds is not None:
         require_whole("rounds", rounds)
-    _require_method(rules)
+    require_switch("priorities", priorities)
+    require_switch("fused", fused)
+    _require_method(rules, bool(priorities), bool(fused))
     if graph.vertices == 0:
         report = _core.indegree(workspace.resident(graph, given), "arcs").report  # which counts nothing there
         nothing: NDArray[np.float64] = np.zeros(0)
@@ -189,6 +216,8 @@ def find_ranks(
         rules.nstart,
         parts,
         method == "push",
+        bool(priorities),
+        bool(fused),
     )
     if method == "pull" and not raw.converged and rounds is None:
         _warn_of_rounding(rules, raw.residual, graph.vertices)
@@ -202,15 +231,17 @@ def find_ranks(
         raw.report,
         ignored,
         rules.weighted and graph.weights_rounded,
-        raw.pushes if method == "push" else None,
-        raw.sent if method == "push" else None,
+        *((raw.looks, raw.pushes, raw.adds, raw.sent, raw.suppressed) if method == "push" else ()),
     )
 
 
-def _require_method(rules: RankRules) -> None:
+def _require_method(rules: RankRules, priorities: bool, fused: bool) -> None:
     if rules.method not in ("pull", "push"):
         raise UsageError(f"method must be pull or push, not {rules.method!r}")
     if rules.method == "pull":
+        for name, used in (("priorities", priorities), ("fused", fused)):
+            if not used:
+                raise UsageError(f"{name} is for method push: rounds have neither")
         return
     if rules.alpha > 1 - LEAST_REST:
         raise UsageError(

@@ -86,8 +86,9 @@ TEST_P(push_ranks_test, SumsGoToOtherPes) {
     EXPECT_LT(result.sent, result.pushes * vertices / 4) << "of as many that bring something to another PE";
 }
 
-/// A hub that arcs lead to from all `leaves`, and back to some; the hub's arcs are an item of many parts.
-TEST_P(push_ranks_test, ItemsOfManyParts) {
+/// A hub that arcs lead to from all `leaves`, and back to some; the hub's arcs lie in many tiles, which other warps
+/// sweep.
+TEST_P(push_ranks_test, RowsOfManyTiles) {
     for (const bool weighted : {false, true}) {
         const std::uint64_t leaves = is_checked(GetParam()) ? 520 : 5'000;
         std::vector<arc> arcs;
@@ -138,6 +139,34 @@ TEST_P(push_ranks_test, TheToleranceIsMadeUseOf) {
     EXPECT_TRUE(result.converged);
     EXPECT_LT(result.residual, 1e-2);
     EXPECT_GT(result.residual, 2.5e-3) << "pushes went on though enough had been handed on";
+}
+
+/// What is switched off costs work, and no promise.
+TEST_P(push_ranks_test, SwitchesKeepThePromise) {
+    const auto g = random_graph(7, is_checked(GetParam()) ? 30 : 400);
+    apps::pagerank_options o = job();
+    o.tol = 1e-3 / static_cast<double>(g.vertices());
+    for (const auto& [priorities, fused] : {std::pair{true, false}, {false, true}, {false, false}}) {
+        SCOPED_TRACE(std::string(priorities ? "with" : "without") + " priorities, " +
+                     (fused ? "one run" : "a run a sweep"));
+        o.priorities = priorities;
+        o.fused = fused;
+        meets_rest(g, o);
+    }
+}
+
+TEST_P(push_ranks_test, WorkIsCounted) {
+    const auto g = random_graph(7, is_checked(GetParam()) ? 30 : 400);
+    apps::pagerank_options o = job();
+    o.tol = 1e-2 / static_cast<double>(g.vertices());
+    const auto result = meets_rest(g, o);
+    EXPECT_GE(result.looks, result.pushes);
+    EXPECT_GT(result.adds, g.arc_count() / 2);
+    const bool alone = machine(GetParam()).n_pes() == 1;
+    EXPECT_EQ(result.report.carried == 0, alone);
+    EXPECT_EQ(result.sent == 0, alone);
+    EXPECT_LE(result.sent, result.report.carried);
+    EXPECT_TRUE(!alone || result.suppressed == 0);
 }
 
 TEST_P(push_ranks_test, WalksThatStartAtOneVertex) {
