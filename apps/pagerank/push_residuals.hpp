@@ -98,6 +98,7 @@ template <bool Weighted>
 struct push_residuals {
     /// Most of the work is an atomic for each arc.
     static constexpr double server_share = 0.08;
+    static constexpr int cuda_warps = small_block_warps;  ///< a sweep keeps more than 64 registers hold
 
     symmetric_ref<pushed_rows> rows;  ///< one element
     residual_words words;

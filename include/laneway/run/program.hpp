@@ -45,7 +45,7 @@ struct program {
 
     static constexpr bool has_body = !std::is_same_v<Body, no_body>;
     static constexpr int cuda_warps = [] {
-        int least = 32;
+        int least = cuda_warps_of<Body>;
         ((least = cuda_warps_of<Views> < least ? cuda_warps_of<Views> : least), ...);
         return least;
     }();
