@@ -87,11 +87,11 @@ struct study_program {
                 if (chunk.load(ctx, i, message)) serve(ctx, message);
             }
         };
-        server carried(ctx, links, mine.server_index, run_handlers);
+        server carried(ctx, links, mine, run_handlers);
         const auto serve_all = [&] {
             bool busy = false;
             if constexpr (second_hops<Scheme>) {
-                server arrived(ctx, view.second_links, mine.server_index, run_handlers);
+                server arrived(ctx, view.second_links, mine, run_handlers);
                 busy = arrived.turn(ctx);
                 if (!Scheme::may_serve(ctx, view)) return busy;
             }
@@ -122,7 +122,7 @@ struct study_program {
         bool worked = false;
         progress_loop(
             ctx, mine, state, termination, [&] { control.turn(ctx); }, serve_all,
-            [&] {
+            [&](bool) {
                 if (worked) {
                     if constexpr (Ctx::warp_lanes == 1) help();
                     return false;
@@ -140,6 +140,7 @@ private:
     /// Makes the last warps of each working block helpers, and numbers workers and helpers.
     template <class Ctx>
     LANEWAY_FN place assign_roles(const Ctx& ctx, roles& mine) const {
+        mine.claims = false;  // what is compared is how messages leave
         place where;
         where.worker_block = ctx.block() - server_blocks;
         where.helpers = helpers;

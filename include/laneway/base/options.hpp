@@ -59,7 +59,8 @@ struct options {
     int checked_warps = 2;         ///< warps of its blocks
     laneway::checked_accesses checked_accesses = {};
     int gpu_blocks = 0;  ///< 0: as many as are resident at once
-    /// Where a warp is wide: a share of the warps of each block serves, one at least, in place of whole blocks.
+    /// Where a warp is wide: a share of the warps of each block serves, one at least, in place of whole blocks, and so
+    /// does any warp that has nothing else to do. On CPU devices all warps serve.
     bool servers_in_every_block = false;
     /// Of a GPU's blocks, or of the warps of each, that serve, where there are several PEs; 0: what the program says,
     /// see server_share_of.

@@ -20,8 +20,9 @@ struct server_layout {
 };
 
 /// Shares a PE's warps out. Where a warp is one lane (threads mode), every warp has all roles, block 0 control as well:
-/// a CPU device needs no more threads than it has blocks. Elsewhere warp 0 of block 0 is the control warp, and either
-/// the first blocks serve and the others work, or the first warps of each block serve and the others work. With
+/// a CPU device needs no more threads than it has blocks, and a thread that has time serves for those that compute.
+/// Elsewhere warp 0 of block 0 is the control warp, and either the first blocks serve and the others work, or the first
+/// warps of each block serve and the others work, and serve as well while they have no work. With
 /// `flushers`, and where there are servers, the last warp of each working block sends messages that have waited long
 /// enough, as a functor that computes for long would not, and takes turns at the work of components that lanes may wait
 /// for, which may be functions of a user's own.
@@ -30,6 +31,7 @@ struct roles {
     bool serves = false;
     bool works = false;
     bool flushes = false;
+    bool claims = false;   ///< any warp may serve what has arrived, see server.hpp
     int server_index = 0;  ///< among the PE's server warps
     /// Among the PE's working warps. Neighbours lie in different blocks: where there is work for a few warps only, all
     /// multiprocessors have a part of it.
@@ -45,6 +47,7 @@ struct roles {
             control = index == 0;
             serves = works = true;
             server_index = worker_index = team_number = index;
+            claims = ctx.n_blocks() * ctx.n_warps() > 1;
         } else {
             const int controls = ctx.block() == 0 ? 1 : 0;
             const int behind_control = ctx.warp() - controls;
@@ -53,6 +56,7 @@ struct roles {
             serves = !control && (ctx.block() < servers.blocks || behind_control < servers.warps_a_block);
             flushes = flushing != 0 && !control && !serves && ctx.warp() == ctx.n_warps() - 1;
             works = !control && !serves && !flushes;
+            claims = servers.warps_a_block > 0;
             server_index = servers.blocks > 0 ? index - 1 : ctx.block() * servers.warps_a_block + behind_control;
             team_number = ctx.block() - servers.blocks;
             team_index = behind_control - servers.warps_a_block;

@@ -1,12 +1,14 @@
 // The receiving half of a mailbox: warps that take arrived chunks and run their handlers.
 //
-// Tickets are shared out beforehand, so servers need no atomics among themselves: a service stripe is a pair of source
-// and residue, it serves the tickets of that source that are congruent to the residue, and it belongs to one warp.
-// Handlers must not wait for remote space, and servers wait for that of replies only: so servers always drain, and
-// senders always end.
+// A service stripe is a pair of source and residue, and serves the tickets of that source that are congruent to the
+// residue. Each belongs to one server warp. Where whole blocks serve it is that warp's alone, and servers need no
+// atomics among themselves. Elsewhere any warp may claim its next chunk once that has arrived, by moving the stripe's
+// ticket on; so nobody who serves a chunk keeps others from the one behind (docs/design/0103). Handlers must not wait
+// for remote space, and servers wait for that of replies only: so servers always drain, and senders always end.
 #pragma once
 
 #include "laneway/comm/links.hpp"
+#include "laneway/comm/roles.hpp"
 #include "laneway/comm/routes.hpp"
 #include "laneway/simt/message_order.hpp"
 
@@ -60,23 +62,30 @@ struct arrived_chunk {
 template <class Ctx, class Serve>
 class server {
 public:
-    /// `index`: number of this warp among the PE's server warps.
-    LANEWAY_FN server(Ctx& ctx, const links_ref& links, int index, Serve serve)
+    LANEWAY_FN server(Ctx& ctx, const links_ref& links, const roles& mine, Serve serve)
         : links_(links), serve_(serve), stripes_(ctx.n_pes(), links.server_warps), n_stripes_(stripes_.count()),
-          index_(index), first_source_(index >= 0 && index < n_stripes_ ? stripes_.source(index, ctx.pe()) : 0) {}
+          index_(mine.serves ? mine.server_index : n_stripes_),
+          first_source_(index_ >= 0 && index_ < n_stripes_ ? stripes_.source(index_, ctx.pe()) : 0),
+          claims_(mine.claims && n_stripes_ > 0), other_(claims_ ? mine.server_index % n_stripes_ : 0) {}
 
-    /// Serves what has arrived on this warp's stripes, at most one chunk a stripe; returns whether there was any. The
-    /// whole warp, together.
+    /// Serves what has arrived on this warp's stripes, at most one chunk a stripe, or else, where chunks are claimed,
+    /// the next one of another stripe; returns whether there was any. The whole warp, together.
     LANEWAY_FN bool turn(Ctx& ctx) {
         if (links_.deaf) return false;
         bool served = false;
-        // A warp with one stripe does nothing else: how soon it looks again is part of a lone message's time.
-        for (int looks = Ctx::warp_lanes > 1 && n_stripes_ <= links_.server_warps ? 4 : 1; looks > 0 && !served;
-             --looks) {
+        // A warp with one stripe does little else: how soon it looks again is part of a lone message's time.
+        const int own_looks = Ctx::warp_lanes > 1 && n_stripes_ <= links_.server_warps ? 4 : 1;
+        for (int look = 0; look < own_looks + (claims_ ? 1 : 0) && !served; ++look) {
+            const bool own = look < own_looks;
             int source = first_source_;  // most warps have one stripe at most
-            for (int stripe = index_; stripe < n_stripes_;) {
+            int stripe = index_;
+            if (!own) {
+                stripe = other_ = other_ + 1 < n_stripes_ ? other_ + 1 : 0;
+                source = stripes_.source(stripe, ctx.pe());
+            }
+            while (stripe < n_stripes_) {
                 served = serve(ctx, stripe, source) || served;
-                stripe += links_.server_warps;
+                stripe += own ? links_.server_warps : n_stripes_;
                 if (stripe < n_stripes_) source = stripes_.source(stripe, ctx.pe());
             }
         }
@@ -84,14 +93,42 @@ public:
     }
 
 private:
-    LANEWAY_FN bool serve(Ctx& ctx, int stripe, int source) {
-        const chunk_receiver& ring = links_.from[source];
-        const std::uint64_t ticket = links_.stripe_next[stripe];
+    /// The label of the next chunk of a stripe that is this warp's alone, 0 while it has not arrived.
+    LANEWAY_FN chunk_label take(Ctx& ctx, const chunk_receiver& ring, int stripe, std::uint64_t& ticket) {
+        ticket = links_.stripe_next[stripe];
         const chunk_label label{once(ctx, full_warp<Ctx>, [&] { return ring.arrived(ctx, ticket).bits; })};
-        if (label.bits == 0) return false;
+        if (label.bits == 0) return label;
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the payload
         // Before the chunk is served: serving may wait, and this stripe may then be looked at again.
         if (ctx.lane() == 0) links_.stripe_next[stripe] = ticket + static_cast<std::uint64_t>(stripes_.residues);
+        return label;
+    }
+
+    /// The same where others may claim it as well; 0 also where another warp was faster.
+    LANEWAY_FN chunk_label claim(Ctx& ctx, const chunk_receiver& ring, int stripe, std::uint64_t& ticket) {
+        std::uint64_t* const next = links_.stripe_next + stripe;
+        const chunk_label label{once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
+            // No order between claims of a stripe: who has a chunk acquires it, and nothing else.
+            ticket = ctx.load(next, order::relaxed, scope::device);
+            const std::uint64_t seen = ring.peek(ctx, ticket);
+            if (chunk_receiver::label_of(seen, ticket).bits == 0) return 0;
+            std::uint64_t expected = ticket;
+            const std::uint64_t behind = ticket + static_cast<std::uint64_t>(stripes_.residues);
+            if (!ctx.compare_exchange(next, expected, behind, order::relaxed, scope::device)) return 0;
+            return ring.arrived(ctx, ticket, seen).bits;
+        })};
+        if (label.bits == 0) return label;
+        ctx.sync(full_warp<Ctx>);  // as in take
+        ticket = ctx.shuffle(full_warp<Ctx>, ticket, 0);
+        return label;
+    }
+
+    /// Serves a stripe's next chunk, if it has arrived.
+    LANEWAY_FN bool serve(Ctx& ctx, int stripe, int source) {
+        const chunk_receiver& ring = links_.from[source];
+        std::uint64_t ticket = 0;
+        const chunk_label label = claims_ ? claim(ctx, ring, stripe, ticket) : take(ctx, ring, stripe, ticket);
+        if (label.bits == 0) return false;
         tell_history(ctx, [&](auto& history) { history.arrive(ring.slot(ticket), source); });
         serve_(source, arrived_chunk{ring, ticket, label});
         ctx.sync(full_warp<Ctx>);
@@ -108,8 +145,10 @@ private:
     Serve serve_;
     service_stripes stripes_;
     int n_stripes_;
-    int index_;
+    int index_;  ///< its first stripe; as many as there are: none
     int first_source_;
+    bool claims_;
+    int other_;  ///< the stripe of others that it has looked at last
 };
 
 /// Runs the handlers of a chunk's messages, which answer nothing. The whole warp, together.

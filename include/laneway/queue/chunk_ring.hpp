@@ -175,7 +175,7 @@ private:
 class chunk_receiver : public chunk_ring_layout {
 public:
     /// Label of the chunk with this ticket, 0 while it has not arrived (an empty chunk is never sent). Any lane; does
-    /// not wait. The caller owns the ticket: tickets are shared out among the receiving warps beforehand.
+    /// not wait. The caller owns the ticket: tickets are shared out among the receiving warps beforehand, or claimed.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN chunk_label arrived(Ctx& ctx, std::uint64_t ticket) const {
         return arrived(ctx, ticket, peek(ctx, ticket));

@@ -113,12 +113,12 @@ struct program {
         std::byte* const of_components = ctx.shared() + before_components;
         std::byte* const shared = of_components + (0 + ... + shared_bytes_of<Views>);
         // Objects of their own: one that held another's address in itself would lie in memory.
-        server replies_in(ctx, endpoint.replies, mine.server_index,
+        server replies_in(ctx, endpoint.replies, mine,
                           serve_reply<Ctx, routes_type>{ctx, endpoint.handlers, endpoint.chunk_bytes});
         const reply_turn<Ctx, routes_type> serve_replies{ctx, replies_in};
         serving_responder<Ctx, routes_type> responder(ctx, endpoint.replies, endpoint.chunk_bytes, endpoint.handlers,
                                                       endpoint.answers, serve_replies, shared);
-        server requests_in(ctx, links, mine.server_index, serve_request<Ctx, routes_type>{ctx, endpoint, responder});
+        server requests_in(ctx, links, mine, serve_request<Ctx, routes_type>{ctx, endpoint, responder});
         typename view_list<Views...>::states kept;
         const forwarder<list> forward{endpoint.handlers.forward};
         unsigned serves = 0;
@@ -126,7 +126,7 @@ struct program {
             bool active = false;
             if constexpr (sends) active = requests_in.turn(ctx);
             active = serve_replies() || active;
-            active = views.serve(ctx, mine, kept, of_components, forward) || active;
+            if (mine.serves) active = views.serve(ctx, mine, kept, of_components, forward) || active;
             // Also where requests never cease.
             if (list::replies && (!active || ++serves % 16 == 0)) responder.flush_ready(ctx);
             return active;
@@ -174,13 +174,13 @@ struct program {
                     if (control_assists && ++controls % 8 == 0) assist_all();
                 },
                 serve,
-                [&] {
+                [&](bool served) {
                     if (!has_run) {
                         has_run = true;
                         run_body(ctx, out, agents...);
                         return true;
                     }
-                    return work(ctx, out, agents...);
+                    return work(ctx, served, out, agents...);
                 },
                 [&] {
                     if (mine.works) (if_polling(agents, [&](auto& agent) { agent.refresh(ctx); }), ...);
@@ -246,13 +246,13 @@ private:
 
     /// A turn of the components' own work, and of sending where there is none. Whether there was any.
     template <class Ctx, class Out, class... Agents>
-    LANEWAY_FN bool work(Ctx& ctx, Out& out, Agents&... agents) const {
+    LANEWAY_FN bool work(Ctx& ctx, [[maybe_unused]] bool served, Out& out, Agents&... agents) const {
         bool worked = false;
         (if_polling(agents, [&](auto& agent) { worked = agent.poll(ctx) || worked; }), ...);
         if (worked) return true;
         (void)out.advance(ctx);
         // Thousands of warps that look for work would slow those that have some.
-        if (Ctx::warp_lanes > 1 && !(polling<Agents> || ...)) ctx.pause(5);
+        if (Ctx::warp_lanes > 1 && !(polling<Agents> || ...) && !served) ctx.pause(5);
         return false;
     }
 };

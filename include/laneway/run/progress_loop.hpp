@@ -19,17 +19,23 @@ struct loop_state {
 
 /// Runs a warp's roles in turns until the PE is told that all work everywhere is done, or the run is stopped. The whole
 /// warp, together. `control`, `serve`, `work` and `flush` are collective; serving and working return whether there was
-/// anything to do. `refresh` runs on one lane of the block now and then: words that all blocks poll are read once a
+/// anything to do, and `work` is told whether this turn has served. Where any warp may serve, one that had no work in
+/// its last turn does. `refresh` runs on one lane of the block now and then: words that all blocks poll are read once a
 /// block, as a thousand warps that read one word would slow all others.
 template <class Ctx, class Control, class Serve, class Work, class Refresh, class Flush>
 LANEWAY_FN void progress_loop(Ctx& ctx, const roles& mine, loop_state* state, const termination_ref& termination,
                               Control&& control, Serve&& serve, Work&& work, Refresh&& refresh, Flush&& flush) {
     int turns_to_look = ctx.warp();  // the warps of a block take it in turns
+    bool lends = false;
     for (unsigned turn = 0;; ++turn) {
         bool active = false;
         if (mine.control) control();
-        if (mine.serves) active = serve();
-        if (mine.works) active = work() || active;
+        if (mine.serves || lends) active = serve();
+        if (mine.works) {
+            const bool worked = work(active);
+            lends = mine.claims && !worked;
+            active = worked || active;
+        }
         if (mine.flushes) flush();
         const bool my_look = turns_to_look == 0;
         turns_to_look = my_look ? ctx.n_warps() - 1 : turns_to_look - 1;

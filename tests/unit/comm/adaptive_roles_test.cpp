@@ -1,0 +1,1 @@
+#include "adaptive_roles_suite.hpp"  // on CPU devices
