@@ -165,13 +165,20 @@ struct flow_receive {
 
     std::shared_ptr<flow_segment> come;  ///< once somebody has waited for it; under the interpreter's lock
 
-    /// Waits for its bytes as well. The same for all that wait, null at the end.
-    [[nodiscard]] std::shared_ptr<flow_segment> wait() {
+    /// Waits for its bytes as well, or has a stream of another library wait for them. The same for all that wait, null
+    /// at the end.
+    [[nodiscard]] std::shared_ptr<flow_segment> wait(std::optional<std::uintptr_t> stream) {
         flow::pending_segment packet;
         {
             const flow_call waiting(on->of());
+            std::optional<device_stream> before;
+            if (stream) before.emplace(on->before(waiting.context()));  // what is refused has waited for nothing
             packet = coming.get();
-            waiting.context().wait(coming.arrived(), on->link().name() + ": the bytes of a packet");
+            if (!before) {
+                waiting.context().wait(coming.arrived(), on->link().name() + ": the bytes of a packet");
+            } else if (packet) {
+                on->hold_back(waiting.context(), *before, *stream, packet.arrived());
+            }
         }
         if (packet && !come) come = std::make_shared<flow_segment>(on, packet);
         return come;
@@ -179,13 +186,18 @@ struct flow_receive {
 };
 
 /// Behind what a stream of another library has been given so far, where there is one, or where another library has
-/// filled memory of the GPU.
-event send_now(const flow_link& on, const flow::segment& what, std::optional<std::uintptr_t> behind, bool of_gpu) {
+/// filled memory of the GPU; and behind `arrived`.
+event send_now(const flow_link& on, const flow::segment& what, std::optional<std::uintptr_t> behind, bool of_gpu,
+               const event& arrived = {}) {
     policy_call policies;
     try {
         const flow_call sending(on.of());
-        if (!behind && !of_gpu) return on.link().send(what);
-        device_stream stream = on.behind(sending.context(), on.source(), behind, of_gpu ? what.data : nullptr);
+        const bool of_others = behind || of_gpu;
+        if (!of_others && arrived.done()) return on.link().send(what);
+        device_stream stream = of_others
+                                   ? on.behind(sending.context(), on.source(), behind, of_gpu ? what.data : nullptr)
+                                   : sending.context().make_stream(on.source(), "passing a packet on");
+        stream.wait(arrived);
         return on.link().send(what, stream);
     } catch (const usage_error& told) {
         policies.rethrow(told);
@@ -215,7 +227,8 @@ flow_send pass_on(const std::shared_ptr<flow_link>& on, const std::shared_ptr<fl
     event sent;
     try {
         const flow::pending_segment& packet = segment->packet();
-        sent = send_now(*on, {packet.as<std::uint8_t>(), packet.bytes(), 1, tag, {}}, behind, false);
+        const flow::segment what{packet.as<std::uint8_t>(), packet.bytes(), 1, tag, {}};
+        sent = send_now(*on, what, behind, false, packet.arrived());
     } catch (...) {
         segment->give_back();
         throw;
@@ -308,7 +321,8 @@ void register_flow(nb::module_& module) {
         .def("wait", &flow_send::wait);
     nb::class_<flow_receive>(module, "FlowReceive", "A packet that is to come.")
         .def("done", [](const flow_receive& r) { return r.coming.arrived().done(); })
-        .def("wait", &flow_receive::wait, nb::sig("def wait(self) -> FlowSegment | None"));
+        .def("wait", &flow_receive::wait, "stream"_a.none() = nb::none(),
+             nb::sig("def wait(self, stream: int | None = None) -> FlowSegment | None"));
     nb::class_<flow_link>(module, "FlowLink", "Joins two endpoints.")
         .def(
             "__init__",

@@ -119,8 +119,14 @@ public:
     /// usage_error for memory of another GPU and for a named stream of what is no GPU.
     [[nodiscard]] device_stream behind(flow::context& context, const flow::endpoint& at,
                                        std::optional<std::uintptr_t> stream, const void* memory = nullptr) const;
+    /// A stream at the destination, for hold_back. Throws usage_error where that is no GPU.
+    [[nodiscard]] device_stream before(flow::context& context) const;
+    /// What another library's stream is given from now on comes behind `arrived`: the GPU waits. Returns when that
+    /// stream has been told, which is when what `arrived` stands for is in a GPU's queue. Within a flow_call.
+    void hold_back(flow::context& context, device_stream& before, std::uintptr_t stream, const event& arrived) const;
 
 private:
+    void require_gpu(const device_stream& made, const flow::endpoint& at) const;
     [[nodiscard]] device_stream& copies(flow::context& context);  ///< under `copying_`
 
     std::shared_ptr<dataflow> of_;

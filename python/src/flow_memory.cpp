@@ -125,10 +125,8 @@ device_stream flow_link::behind(flow::context& context, const flow::endpoint& at
                                 const void* memory) const {
     device_stream made = context.make_stream(at, "behind another library's stream");
     const device_id& where = made.device().id();
-    if (where.kind != device_kind::cuda) {
-        if (!stream) return made;
-        throw usage_error(link_->name() + ": streams of CUDA are of GPUs, and " + at.name() + " is none");
-    }
+    if (where.kind != device_kind::cuda && !stream) return made;
+    require_gpu(made, at);
     if (const auto gpu = memory == nullptr ? std::nullopt : cuda_backend::gpu_of(memory); gpu && *gpu != where.index) {
         throw usage_error(link_->name() + ": the array lies on cuda:" + std::to_string(*gpu) +
                           ", and is sent from there");
@@ -138,6 +136,28 @@ device_stream flow_link::behind(flow::context& context, const flow::endpoint& at
         cuda_backend::wait_for_mark(native, mark);
     });
     return made;
+}
+
+void flow_link::require_gpu(const device_stream& made, const flow::endpoint& at) const {
+    if (made.device().id().kind == device_kind::cuda) return;
+    throw usage_error(link_->name() + ": streams of CUDA are of GPUs, and " + at.name() + " is none");
+}
+
+device_stream flow_link::before(flow::context& context) const {
+    device_stream made = context.make_stream(destination_, "before another library's stream");
+    require_gpu(made, destination_);
+    return made;
+}
+
+void flow_link::hold_back(flow::context& context, device_stream& before, std::uintptr_t stream,
+                          const event& arrived) const {
+    const event told = event::pending();
+    before.wait(arrived);
+    before.call([told, gpu = before.device().id().index, after = reinterpret_cast<void*>(stream)](void* native) {
+        cuda_backend::wait_for_mark(after, cuda_backend::mark_stream(gpu, native));
+        told.complete();
+    });
+    context.wait(told, link_->name() + ": a packet's copy");
 }
 
 std::shared_ptr<std::vector<std::uint8_t>> flow_link::copy(flow::context& context,

@@ -375,6 +375,25 @@ def test_sends_are_ordered_behind_streams_of_gpus(ctx: lw.flow.Context, monkeypa
     assert back.receive().result().array(np.int64).tolist() == [1, 2]  # type: ignore[union-attr]
 
 
+def test_packets_are_awaited_by_streams_of_gpus(ctx: lw.flow.Context) -> None:
+    link = lw.flow.Link(ctx.host, ctx.devices[0])
+    coming = link.receive()
+    for stream in (1, Stream(ptr=0), Stream(cuda_stream=7)):  # told at once: nothing has been sent
+        with pytest.raises(lw.UsageError, match="link host -> cpu:0: streams of CUDA are of GPUs, and cpu:0 is none"):
+            coming.result(stream)
+    for stream in (True, -1, "default"):
+        with pytest.raises(lw.UsageError, match="stream must be a stream of CUDA or its number"):
+            coming.result(stream)
+    link.send([1, 2])
+    segment = coming.result()
+    assert segment is not None and segment.array(np.int64).tolist() == [1, 2], "the receive is still there"
+    assert coming.result() is segment
+    back = lw.flow.Link(ctx.devices[0], ctx.host)
+    back.send(segment)
+    with pytest.raises(lw.UsageError, match="streams of CUDA are of GPUs, and host is none"):
+        back.receive().result(1)
+
+
 SPIN = """extern "C" __global__ void spin(long long cycles) {
     const long long start = clock64();
     while (clock64() - start < cycles) {}
@@ -412,3 +431,36 @@ def test_arrays_and_streams_of_a_gpu(way: str) -> None:
             got = back.receive().result()
             assert got is not None and (got.array(float) == number * 2).all()
             del there, got
+
+
+@pytest.mark.skipif(not GPUS, reason="needs a GPU")
+def test_a_stream_waits_for_a_packet() -> None:
+    cupy = pytest.importorskip("cupy")
+    with lw.flow.Context("cuda:0", timeout=20) as ctx:
+        first, second = ctx.devices[0], ctx.add_endpoint(ctx.devices[0], "second")
+        link, back = lw.flow.Link(first, second, packet_bytes=8000), lw.flow.Link(second, ctx.host, packet_bytes=8000)
+        makes, takes = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+        spin, made, kept = cupy.RawKernel(SPIN, "spin"), cupy.zeros(1000), cupy.zeros(1000)
+        for stream in (makes, takes):  # all kernels are there before time counts
+            with stream:
+                spin((1,), (1,), (1,))
+                cupy.multiply(made, 2, out=kept)
+            stream.synchronize()
+        for number in range(4):
+            with makes:
+                spin((1,), (1,), (500_000_000,))
+                made[:] = number + 1
+            link.send(made, stream=makes)
+            coming = link.receive()
+            segment = coming.result(takes)
+            assert segment is not None and not makes.done, "no thread has waited for the bytes"
+            if number % 2 == 0:
+                with takes:
+                    cupy.multiply(cupy.asarray(segment).view(cupy.float64), 2, out=kept)
+                segment.release(takes)
+                takes.synchronize()
+                assert (kept == (number + 1) * 2).all()
+            else:
+                back.send(segment)  # behind its bytes, by itself
+                got = back.receive().result()
+                assert got is not None and (got.array(float) == number + 1).all()

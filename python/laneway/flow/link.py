@@ -85,10 +85,10 @@ class Segment:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Its bytes where they lie on a GPU, for other libraries to compute on without a copy:
-        `cupy.asarray(segment).view("f4")`. They are there, so there is no stream to wait for. What is made of it keeps
-        the segment; behind `release` the next packet is written there, see there. What changes the bytes is done before
-        they are sent on where `Link.send` gets its stream. Raises AttributeError for a segment that lies elsewhere, and
-        UsageError when it has been released."""
+        `cupy.asarray(segment).view("f4")`. They are there, or come before what the stream of `Receiving.result` is
+        given next, so no stream is named. What is made of it keeps the segment; behind `release` the next packet is
+        written there, see there. What changes the bytes is done before they are sent on where `Link.send` gets its
+        stream. Raises AttributeError for a segment that lies elsewhere, and UsageError when it has been released."""
         if not self._on_gpu:
             raise AttributeError(f"a segment in memory of {self._core.place} has __array_interface__")
         return self._interface() | {"stream": None}
@@ -154,18 +154,24 @@ class Receiving:
     def __init__(self, core: _core.FlowReceive) -> None:
         self._core = core
         self._came: dict[str, Segment | None] = {}
+        self._there = False
 
     def done(self) -> bool:
         """Whether `result` returns at once."""
         return self._core.done()
 
-    def result(self) -> Segment | None:
+    def result(self, stream: Any = None) -> Segment | None:
         """Wait until the packet is there; the same one each time. None at the end: all senders have shut down, and all
-        has been received. Raises what ended the dataflow, and TimeoutError that names the link after the context's
-        `timeout`."""
-        if not self._came:
-            came = self._core.wait()
+        has been received. With `stream`, as `Segment.release` takes it, wait only until the packet is on its way: what
+        that stream is given from now on comes behind the packet's bytes, for which the GPU waits.
+
+        Raises what ended the dataflow, TimeoutError that names the link after the context's `timeout`, and UsageError
+        for a stream where the link does not end at a GPU."""
+        behind = stream_behind(stream)
+        if behind is not None or not self._there:
+            came = self._core.wait(behind)
             self._came.setdefault("segment", None if came is None else Segment(came))  # of several threads, the first's
+            self._there = self._there or behind is None
         return self._came["segment"]
 
 
