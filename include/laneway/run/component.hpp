@@ -140,9 +140,9 @@ template <class View>
 requires requires { View::takes_from_host; }
 inline constexpr bool takes_from_host<View> = View::takes_from_host;
 
-/// Warps of a GPU's block for components and bodies of which a step's time matters: each lane has 128 registers where 32 warps
-/// have 64 and keep the rest in memory, and fewer warps look for work beside one whose fence waits for all loads of its
-/// multiprocessor.
+/// Warps of a GPU's block for components and bodies of which a step's time matters: each lane has 128 registers where
+/// 32 warps have 64 and keep the rest in memory, and fewer warps look for work beside one whose fence waits for all
+/// loads of its multiprocessor.
 inline constexpr int small_block_warps = 16;
 
 /// Warps of a GPU's block that suit a component or a body; 32 where it does not say.
