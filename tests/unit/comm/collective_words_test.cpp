@@ -111,7 +111,7 @@ TEST(collective_exchange_test, ARoundWaitsForTheWordThatItRenews) {
         ref.to = to;
         ref.from = from;
         ref.words[2] = {0, 1, 8};
-        const group_round at{group::grid, 0, round, 77, true, {}};
+        const group_round at{group::grid, 0, round, 77, true, true, {}};
         const std::uint64_t slot = ref.words[2].slot(0, round);
         come[slot + 8] = round << 32 | 77;  // the header
         if (renewed) come[slot + round / 2] = round << 32;

@@ -82,7 +82,10 @@ served_sums gather(std::uint32_t chunk_bytes, std::uint64_t messages, std::uint6
     std::jthread serving([&] {
         run_warp_threads(receiver.get(), {}, [&](warp_context& ctx) {
             const delivery<add_up_routes> handlers{{{{&sums}}}, {}};
-            server in(ctx, links[1], 0, [&](int source, const arrived_chunk& chunk) {
+            roles mine(ctx, {});
+            mine.serves = true;
+            mine.server_index = 0;
+            server in(ctx, links[1], mine, [&](int source, const arrived_chunk& chunk) {
                 serve_plain<warp_context, checked_message>(ctx, handlers, source, chunk);
             });
             while (in.turn(ctx) || !sent) ctx.pause();

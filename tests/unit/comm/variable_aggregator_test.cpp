@@ -99,7 +99,10 @@ message_sums aggregate_messages(std::uint32_t chunk_bytes, std::uint64_t message
         run_warp_threads(receiver.get(), {}, [&](warp_context& ctx) {
             const std::uint32_t longest = variable_shape<stamp, std::uint16_t>::longest(chunk_granules);
             const delivery<variable_routes> handlers{{{{&sums, longest}}}, {}};
-            server in(ctx, links[1], 0, [&](int source, const arrived_chunk& chunk) {
+            roles mine(ctx, {});
+            mine.serves = true;
+            mine.server_index = 0;
+            server in(ctx, links[1], mine, [&](int source, const arrived_chunk& chunk) {
                 serve_variable<stamp, std::uint16_t>(ctx, handlers, source, chunk, chunk_granules);
             });
             while (in.turn(ctx) || !sent) ctx.pause();
