@@ -79,7 +79,7 @@ def main() -> None:
             print({key: value for key, value in rows[-1].items() if key != "benchmark"}, flush=True)
     beside = {"beside": commit(args.beside)} if args.beside else {}
     words = ["compile_times.py", "--examples", *args.examples, "--runs", str(args.runs)]
-    write_record(args.out, words, rows, **beside)
+    write_record(args.out, words, rows, args.sources, **beside)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
-from measured_sets import GRAPHS, NEW_YORK, PROGRAMS, ROOT, SETS, Call, Choice, calls_of
+from measured_sets import GRAPHS, NEW_YORK, PROGRAMS, ROOT, SETS, Call, Choice, calls_of, devices_of
 
 Row = dict[str, object]
+
+MAX_SECONDS = 3600
+"""Of one benchmark program: one that hangs must not hold up all others."""
 
 
 class Figure(NamedTuple):
@@ -75,12 +78,16 @@ def run(program: Path, call: Call) -> tuple[list[Row], bool]:
         words = [word for name, value in call.arguments.items() for word in (f"--{name}", value)]
         command = " ".join([call.program, *(f'"{word}"' if ";" in word else word for word in words)])
         print(f"measure.py: {command}", file=sys.stderr, flush=True)
-        done = subprocess.run([str(program), *words, "--json", str(lines)], cwd=ROOT, stdout=sys.stderr)
+        try:
+            whole = [str(program), *words, "--json", str(lines)]
+            ended = subprocess.run(whole, cwd=ROOT, stdout=sys.stderr, timeout=MAX_SECONDS).returncode == 0
+        except subprocess.TimeoutExpired:
+            ended = False
         text = lines.read_text() if lines.is_file() else ""
         rows: list[Row] = [{**json.loads(line), "command": command} for line in text.splitlines()]
-        if done.returncode:
+        if not ended:
             print(f"measure.py: failed: {command}", file=sys.stderr)
-        return rows, done.returncode == 0
+        return rows, ended
 
 
 def scipy_dijkstra(runs: int) -> list[Row]:
@@ -111,23 +118,28 @@ def figure_of(row: Row) -> Figure | None:
 def name_of(row: Row) -> str:
     """What tells a row from others besides its devices: its words, and the size of arrays where there are several."""
     words = [str(value) for key, value in row.items() if isinstance(value, str) and key not in ("devices", "command")]
-    return " ".join([*words, *(f"{row[key]} {key}" for key in ("mib", "bytes", "packet_bytes") if key in row)])
+    return " ".join(
+        [*words, *(f"{row[key]} {key}" for key in ("mib", "bytes", "packet_bytes", "row_bytes") if key in row)]
+    )
 
 
 def compare(rows: list[Row], before: list[Row]) -> None:
-    """Writes into each row how many times as fast it is as the same row of the other build, where that has it."""
-    others: dict[tuple[str, object], list[Row]] = {}
-    for row in before:
-        others.setdefault((name_of(row), row.get("devices")), []).append(row)
-    for row in rows:
-        same = others.get((name_of(row), row.get("devices")))
-        figure = figure_of(row)
-        if not same or figure is None:
+    """Writes into each row how many times as fast it is as the same row of the other build, where that has as many of
+    its name."""
+    named: dict[tuple[str, object], tuple[list[Row], list[Row]]] = {}
+    for of_build, all_of_it in enumerate((rows, before)):
+        for row in all_of_it:
+            named.setdefault((name_of(row), row.get("devices")), ([], []))[of_build].append(row)
+    for ours, others in named.values():
+        if len(ours) != len(others):
             continue
-        other = same.pop(0)
-        ratio = float(str(row[figure.key])) / float(str(other[figure.key]))
-        row["beside"] = other[figure.key]
-        row["times_as_fast"] = ratio if figure.is_rate else 1 / ratio
+        for row, other in zip(ours, others):
+            figure = figure_of(row)
+            if figure is None or not row[figure.key] or not other.get(figure.key):
+                continue
+            ratio = float(str(row[figure.key])) / float(str(other[figure.key]))
+            row["beside"] = other[figure.key]
+            row["times_as_fast"] = ratio if figure.is_rate else 1 / ratio
 
 
 def measure(call: Call, trees: list[Path], peers: Path) -> tuple[list[Row], bool]:
@@ -185,9 +197,9 @@ def sources_of(tree: Path) -> Path:
     return found if found.is_dir() else tree
 
 
-def write_record(out: Path, words: list[str], rows: list[Row], **more: object) -> None:
-    """A record of bench/results."""
-    record = {"machine": machine(), "date": datetime.date.today().isoformat(), "commit": commit(), **more}
+def write_record(out: Path, words: list[str], rows: list[Row], sources: Path, **more: object) -> None:
+    """A record of bench/results, of a build from these sources."""
+    record = {"machine": machine(), "date": datetime.date.today().isoformat(), "commit": commit(sources), **more}
     record |= {"command": f"python bench/{' '.join(words)}", "rows": rows}
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(record, indent=1) + "\n")
@@ -197,7 +209,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     known = [*GRAPHS, *SETS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tree", type=Path, default=ROOT / "build" / "tree", help="build folder")
-    parser.add_argument("--beside", type=Path, help="build folder of another commit, whose programs run in turn")
+    parser.add_argument("--beside", type=Path, help="build folder of another commit that knows the same options")
     parser.add_argument("--peers", type=Path, default=ROOT / "build" / "peers", help="what bench/peers/build.py built")
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     parser.add_argument("--sets", default=",".join(known), help=f"what to measure, of {', '.join(known)}")
@@ -212,6 +224,11 @@ def parse(words: list[str]) -> argparse.Namespace:
     for tree in (args.tree, args.beside):
         if tree is not None and not (tree / "bench").is_dir():
             parser.error(f"{tree} is no build folder with benchmarks (-DLANEWAY_BENCH=ON)")
+    for one in args.devices.split(";"):
+        try:
+            devices_of(one)
+        except ValueError:
+            parser.error(f"{one!r} is no list of devices")
     return args
 
 
@@ -222,7 +239,8 @@ def main() -> int:
     beside = {"beside": commit(sources_of(args.beside))} if args.beside else {}
     rows: list[Row] = []
     failed = []
-    words = ["measure.py", "--sets", args.sets, "--runs", str(args.runs), *(["--small"] if args.small else [])]
+    words = ["measure.py", "--sets", args.sets, "--devices", f'"{args.devices}"', "--runs", str(args.runs)]
+    words += ["--programs", f'"{args.programs}"', *(["--small"] if args.small else [])]
     for name in args.sets.split(","):
         for call in calls_of(name, chosen):
             found, whole = measure(call, trees, args.peers)
@@ -230,7 +248,9 @@ def main() -> int:
             failed += [] if whole else [call.program]
         if name == "new-york" and not args.small:
             rows += scipy_dijkstra(args.runs)
-        write_record(args.out, words, rows, **beside)  # what has been measured stays, whatever comes
+        write_record(
+            args.out, words, rows, sources_of(args.tree), **beside
+        )  # what has been measured stays, whatever comes
     show(rows)
     if failed:
         print(f"measure.py: not whole: {', '.join(failed)}", file=sys.stderr)

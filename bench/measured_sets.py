@@ -38,8 +38,8 @@ class Choice(NamedTuple):
 
     @property
     def teams(self) -> list[str]:
-        """The lists of several devices, or all where there is none."""
-        return [one for one in self.lists if devices_of(one) > 1] or self.lists
+        """The lists of several devices."""
+        return [one for one in self.lists if devices_of(one) > 1]
 
 
 class Input(NamedTuple):
@@ -63,10 +63,14 @@ PROGRAMS = "sssp-near-far;bfs-levels;bfs-push;cc;cc-router;pagerank;pagerank-pus
 
 
 def devices_of(one: str) -> int:
-    """Number of devices that a list like cuda:0, cuda:0-3 or cpu:2 names."""
-    kind, _, numbers = one.partition(":")
-    first, _, last = numbers.partition("-")
-    return int(last) - int(first) + 1 if last else int(first) if kind != "cuda" else 1
+    """Number of devices that a list like cuda:0-3, cuda:0-1,cpu:1 or cpu:2 names; ValueError where it is none."""
+    count, kind = 0, ""
+    for part in one.split(","):
+        named, colon, numbers = part.partition(":")
+        kind, numbers = (named, numbers or "1") if colon or not named.isdigit() else (kind, named)
+        first, _, last = numbers.partition("-")
+        count += int(last) - int(first) + 1 if last else 1 if kind == "cuda" else int(first)
+    return count
 
 
 def graph_calls(name: str, chosen: Choice) -> list[Call]:
@@ -158,4 +162,4 @@ SETS = {
 def calls_of(name: str, chosen: Choice) -> list[Call]:
     """The calls of a set; those of peers only where there are GPUs for them."""
     found = graph_calls(name, chosen) if name in GRAPHS else SETS[name](chosen)
-    return [call for call in found if not call.peer or call.arguments["pes"]]
+    return [call for call in found if call.arguments["pes" if call.peer else "devices"]]

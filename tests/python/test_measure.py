@@ -73,6 +73,14 @@ def test_every_graph_has_every_program_on_every_list() -> None:
     assert chosen.pes == "1;2;4" and chosen.teams == ["cuda:0-1", "cuda:0-3"]
 
 
+def test_lists_of_devices_are_counted() -> None:
+    counts = {"cpu": 1, "cpu:2": 2, "cuda:0": 1, "cuda:0,1": 2, "cuda:0-3": 4, "cuda:0-1,cpu:1": 3, "checked:3": 3}
+    assert {one: measured_sets.devices_of(one) for one in counts} == counts
+    alone = measured_sets.Choice(["cuda:0"], 1, True, "cc")
+    asked = [call.program for name in measured_sets.SETS for call in measured_sets.calls_of(name, alone)]
+    assert "bench_round_trip" not in asked and "bench_symmetric_collectives" not in asked
+
+
 def test_peers_run_where_there_are_gpus_for_them() -> None:
     def programs(lists: list[str]) -> list[str]:
         chosen = measured_sets.Choice(lists, 1, True, "cc")
@@ -89,7 +97,8 @@ def test_it_writes_a_record_and_a_table(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     record = record_of(tmp_path / "out.json")
     assert set(record) == {"machine", "date", "commit", "command", "rows"}
-    assert record["command"] == "python bench/measure.py --sets grid,updates --runs 7 --small"
+    asked = '--sets grid,updates --devices "cpu:1;cpu:2" --runs 7'
+    assert record["command"] == f'python bench/measure.py {asked} --programs "{measured_sets.PROGRAMS}" --small'
     programs = [row["benchmark"] for row in record["rows"]]
     assert programs == [p for p in ("bench_shortest_paths", "bench_graphs", "bench_gups") for _ in range(2)]
     assert record["rows"][0]["given"] == "grid:60:40:5950"
