@@ -2,7 +2,7 @@
 //
 // Rows and arcs stand in one sequence, each row before its arcs; a tile is a fixed number of places of it, so a long
 // row lies in many tiles, and many rows without arcs are cut as well (merge-path: Merrill and Garland, SC 2016). Warps
-// take tiles one by one from an index space.
+// take tiles one by one from an index space, or each its own.
 #pragma once
 
 #include <algorithm>

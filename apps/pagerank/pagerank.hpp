@@ -40,7 +40,7 @@ struct pagerank_result {
     std::vector<double> rank;      ///< one entry a vertex in CSR order; their sum is 1, but for rounding
     std::uint64_t rounds = 0;      ///< done; none by push
     double residual = 0;           ///< sum over vertices of the last round's absolute change; by push what was left
-    bool converged = false;        ///< whether it is less than tol times the number of vertices
+    bool converged = false;        ///< whether it is less than tol times the number of vertices; by push also: 0
     std::uint64_t looks = 0;       ///< by push: at vertices, for whether they have something to hand on
     std::uint64_t pushes = 0;      ///< by push: of these, times that a vertex has handed on what had gathered
     std::uint64_t adds = 0;        ///< by push: along arcs
@@ -66,8 +66,8 @@ struct pagerank_result {
 /// rank and hands alpha of it on; what arcs bring to a vertex of another PE gathers there and goes as one sum. It ends
 /// when less than tol times the number of vertices, of a whole rank of 1, is left with all vertices: `residual`. The
 /// ranks then are within 2 · alpha / (1 - alpha) · residual of the exact ones, summed over all vertices, and differ
-/// from run to run by no more. Shares are rounded down to 2^-62. Push wants an alpha below 1, and takes neither nstart
-/// nor rounds; max_iter does not count.
+/// from run to run by no more. Shares are rounded down to 2^-62. Push wants an alpha of 1 - 1e-9 at most, and takes
+/// neither nstart nor rounds; max_iter does not count. `priorities` and `fused` are true by pull.
 ///
 /// Throws usage_error for options out of range, a graph without vertices, personalization, dangling, nstart and parts
 /// that do not fit it, and where a device would own and mirror 2^31 vertices or about as many; timeout_error and

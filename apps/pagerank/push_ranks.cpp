@@ -74,7 +74,7 @@ public:
         for (double& rank : all.rank) rank /= sum;
         result.rank = std::move(all.rank);
         result.residual = all.left / sum;
-        result.converged = result.residual < tolerance_of(options);
+        result.converged = all.left == 0 || result.residual < tolerance_of(options);
         result.partition_seconds = std::exchange(partition_seconds_, 0);
         return result;
     }
@@ -106,9 +106,12 @@ private:
                       pagerank_result& result) {
         push_rules rules = rules_of(options);
         rules.begun = begin(first_residuals_of(starts, rules.alpha));
-        do {
-            run(options, rules, result);
-        } while (rules.begun != 0 && !rules.suffices(rules.begun, rules.taken));
+        for (;;) {
+            run(rules, result);
+            if (rules.begun == 0 || rules.suffices(rules.begun, rules.taken)) break;
+            if (!options.fused && result.report.run_seconds > options.job.timeout_seconds)
+                throw timeout_error("deadline passed between two sweeps of residual push");
+        }
         std::vector<std::vector<std::uint64_t>> residuals;
         for (std::size_t p = 0; p < parts_.size(); ++p) residuals.push_back(words_->copy_out(static_cast<int>(p)));
         return {ranks_with(residuals), to_double(rules.begun)};
@@ -138,7 +141,7 @@ private:
     }
 
     /// Pushes until that suffices, or once where the rules say so; leaves in them what the next run begins with.
-    void run(const pagerank_options& options, push_rules& rules, pagerank_result& result) {
+    void run(push_rules& rules, pagerank_result& result) {
         told_.clear();
         for (pushed_part& part : parts_) part.clear_account();
         const residual_words words{words_->ref(), told_.ref()};
@@ -159,8 +162,6 @@ private:
             result.sent += account.sent;
             result.suppressed += account.suppressed;
         }
-        if (!options.fused && rules.begun != 0 && result.report.run_seconds > options.job.timeout_seconds)
-            throw timeout_error("deadline passed between two sweeps of residual push");
     }
 
     [[nodiscard]] std::vector<std::vector<std::uint64_t>> first_residuals_of(const std::vector<std::uint64_t>& starts,

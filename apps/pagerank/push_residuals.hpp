@@ -92,8 +92,8 @@ struct push_rules {
 /// One number steers it: what is left in all words of all PEs, with what is on its way. That is what there was, less
 /// what PEs have retired, which only grows. Who has heard of a part of that takes more to be left than there is, so
 /// nobody ends too early. A word is taken when it holds more than its share of what is left. All shares together are
-/// less than the whole, so while anything is left some word holds more than its share: limits fall by themselves, and
-/// never so low that nothing is left for a word to gather.
+/// less than the whole, so once all has been heard of, and while anything is left, some word holds more than its share:
+/// limits fall by themselves, and never so low that nothing is left for a word to gather.
 template <bool Weighted>
 struct push_residuals {
     /// Most of the work is an atomic for each arc.

@@ -142,18 +142,18 @@ public:
         return run(each_index<Body>{body}, indices, components...);
     }
 
-    /// Starts a session: a program of mailboxes, a worklist, triggers, services, remote queues, a pool of tasks and a
-    /// graph of channels that stays on the devices, for host threads to post to, call and submit to (run/session.hpp).
-    /// It refers to this runtime and must end before it. The thread that has started it may use the runtime as ever:
-    /// each run, copy and allocation waits until the session's work is done, and the session leaves the devices for
-    /// that long. Other threads are refused. One session at a time. Throws as run does.
+    /// Starts a session: a program of components (docs/guides/components.md says which) that stays on the devices, for
+    /// host threads to post to, call and submit to (run/session.hpp). It refers to this runtime and must end before it.
+    /// The thread that has started it may use the runtime as ever: each run, copy and allocation waits until the
+    /// session's work is done, and the session leaves the devices for that long. Other threads are refused. One session
+    /// at a time. Throws as run does.
     ///
     /// `start(body, components...)` calls `body(ctx, agents...)` first, once on every working lane, as run does; then
     /// lanes may meet in collectives as well. What host threads leave is taken by warps whose body has returned, and an
     /// epoch ends when all have: a body does not wait for the host.
     template <class First, class... Rest>
     [[nodiscard]] auto start(First&& first, Rest&&... rest) {
-        static_assert((component<Rest> && ...), "start(body, components...): mailboxes, a worklist, triggers, a pool");
+        static_assert((component<Rest> && ...), "start(body, components...): docs/guides/components.md says which");
         if constexpr (component<First>) {
             return start_over(no_body{}, first, rest...);
         } else {

@@ -112,5 +112,7 @@ struct each_index {
 
 template <class Body>
 inline constexpr double server_share_of<each_index<Body>> = server_share_of<Body>;
+template <class Body>
+inline constexpr int cuda_warps_of<each_index<Body>> = cuda_warps_of<Body>;
 
 }  // namespace laneway

@@ -50,18 +50,26 @@ struct collectives_agent : collectives<Ctx, help_while_waiting<Ctx>> {
         return none ? this->all_reduce(ctx, value, op) : none;
     }
     /// The same with an array of each PE, of `count` elements in memory that all its working lanes reach, combined in
-    /// place as all_reduce does. Its elements are those behind the barrier: what handlers have done to them counts.
+    /// place as all_reduce does. Its elements are those behind the barrier: what handlers have done to them counts. A
+    /// second barrier ends it, so that what is posted next finds the results everywhere: three meetings.
     template <class Box, points Pointer, reduces<pointed<Pointer>> Op>
     LANEWAY_FN status barrier(Ctx& ctx, Box& box, Pointer values, std::uint64_t count, Op op) {
-        const status met = box.barrier(ctx);
-        return met == status::ok ? this->all_reduce(ctx, values, count, op) : met;
+        return between_barriers(ctx, box, [&] { return this->all_reduce(ctx, values, count, op); });
     }
     /// The same with elements of a symmetric array, from `first` on.
     template <class Box, class T, reduces<T> Op>
     LANEWAY_FN status barrier(Ctx& ctx, Box& box, symmetric_ptr<T> first, std::uint64_t count, Op op,
                               call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
-        const status met = box.barrier(ctx);
-        return met == status::ok ? this->all_reduce(ctx, first, count, op, group::grid, where) : met;
+        return between_barriers(ctx, box, [&] { return this->all_reduce(ctx, first, count, op, group::grid, where); });
+    }
+
+private:
+    /// Of all PEs, also those of other teams: a PE that went on could post to elements that another is yet to write.
+    template <class Box, class Combine>
+    static LANEWAY_FN status between_barriers(Ctx& ctx, Box& box, const Combine& combine) {
+        status going = box.barrier(ctx);
+        if (going == status::ok) going = combine();
+        return going == status::ok ? box.barrier(ctx) : going;
     }
 };
 

@@ -194,14 +194,12 @@ struct host_mailbox {
 template <class Routes>
 struct host_mailbox<mailbox_ref<Routes>> {
     using routes_type = Routes;
-    static constexpr bool is_numbered = false;
     template <class Message>
     using carried = Message;
 };
 template <std::uint32_t Number, class Routes>
 struct host_mailbox<numbered_mailbox_ref<Number, Routes>> {
     using routes_type = Routes;
-    static constexpr bool is_numbered = true;
     template <class Message>
     using carried = component_message<Number, Message>;
 };

@@ -32,6 +32,8 @@ struct resident_body {
 };
 template <class Body>
 inline constexpr double server_share_of<resident_body<Body>> = server_share_of<Body>;
+template <class Body>
+inline constexpr int cuda_warps_of<resident_body<Body>> = cuda_warps_of<Body>;
 
 /// A persistent program: every working lane calls `body(ctx, agents...)` once, with an agent of each component and
 /// ctx.rank() of ctx.size() as its place in the job, and takes its turns at the components' own work afterwards, until

@@ -267,6 +267,10 @@ TEST_P(pagerank_test, RefusesWrongUse) {
     apps::pagerank_options o = job();
     o.parts = {0, 0};
     EXPECT_THROW(apps::pagerank(g, o), usage_error);
+    apps::pagerank_options no_priorities = job(), not_fused = job();
+    no_priorities.priorities = false;
+    not_fused.fused = false;
+    for (const auto& of_push : {no_priorities, not_fused}) EXPECT_THROW(apps::pagerank(g, of_push), usage_error);
     const std::vector<std::vector<double>> wrong_parts{
         {1, 2}, {0, 0, 0}, {1, -1, 1}, {1, std::nan(""), 1}, {1, HUGE_VAL, 1}, {1e308, 1e308, 1e308}};
     for (const auto& wrong : wrong_parts) {

@@ -180,13 +180,25 @@ TEST_P(push_ranks_test, WalksThatStartAtOneVertex) {
     meets_rest(g, o);
 }
 
+TEST_P(push_ranks_test, WhereNothingIsLeftRanksHaveConverged) {
+    apps::pagerank_options o = job();
+    o.tol = 0;
+    for (const bool fused : {true, false}) {
+        o.fused = fused;
+        const auto result = apps::pagerank(make_graph(3, {{0, 1, 1}, {1, 2, 1}}), o);
+        EXPECT_EQ(result.residual, 0);
+        EXPECT_TRUE(result.converged);
+    }
+}
+
 TEST_P(push_ranks_test, RefusesWrongUse) {
     const auto g = make_graph(3, {{0, 1, 1}});
-    apps::pagerank_options alpha = job(), start = job(), rounds = job();
+    apps::pagerank_options alpha = job(), near_one = job(), start = job(), rounds = job();
     alpha.alpha = 1;
+    near_one.alpha = 1 - 1e-10;
     start.nstart = {1, 1, 1};
     rounds.rounds = 3;
-    for (const auto& wrong : {alpha, start, rounds}) EXPECT_THROW(apps::pagerank(g, wrong), usage_error);
+    for (const auto& wrong : {alpha, near_one, start, rounds}) EXPECT_THROW(apps::pagerank(g, wrong), usage_error);
     EXPECT_THROW(apps::pagerank(make_graph(0, {}), job()), usage_error);
 }
 

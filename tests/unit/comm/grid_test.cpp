@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "laneway/comm/mailbox.hpp"
+#include "laneway/flow/index_space_ref.hpp"
 #include "laneway/run/program.hpp"
 
 namespace laneway {
@@ -131,8 +132,13 @@ TEST(grid_test, ComponentsSayHowMuchOfAPeServesAlsoWhereItIsAlone) {
 
 struct posts_little {
     static constexpr double server_share = 0.125;
+    static constexpr int cuda_warps = 16;
 };
 static_assert(server_share_of<posts_little> == 0.125);
+static_assert(server_share_of<resident_body<posts_little>> == 0.125 &&
+              server_share_of<each_index<posts_little>> == 0.125);
+static_assert(cuda_warps_of<posts_little> == 16 && cuda_warps_of<int> == 32);
+static_assert(cuda_warps_of<resident_body<posts_little>> == 16 && cuda_warps_of<each_index<posts_little>> == 16);
 static_assert(server_share_of<nothing<false>> == 0.5 && server_share_of<int> == default_server_share);
 
 TEST(grid_test, CpuDevicesHaveSomeThreadsAndNotMillions) {

@@ -204,17 +204,23 @@ struct vote_and_meet {
     LANEWAY_FN void operator()(Ctx& ctx, Box& box, Sums& sums) const {
         for (std::uint32_t round = 0; round < 3; ++round) {
             const auto own = counts.local(ctx) + round * places;
-            const auto place = static_cast<std::uint32_t>(ctx.rank() + round) % places;
-            const int pe = static_cast<int>((ctx.rank() + round) % static_cast<unsigned>(ctx.n_pes()));
-            (void)box.post(ctx, pe, vote{round * places + place});
+            post(ctx, box, round, round * places);
             if (meet(ctx, box, sums, round) != status::ok) return;
             for (std::uint32_t i = 0; i < places; ++i) {
-                const std::uint64_t before =
-                    (i + places - round % places) % places;  // the least rank that votes for it
-                const std::uint64_t wanted = (ctx.size() + places - 1 - before) / places;
-                if (own[i] != wanted) atomic_add(ctx, wrong[0], 1);
+                if (own[i] != votes(ctx.size(), round, i)) atomic_add(ctx, wrong[0], 1);
             }
         }
+    }
+
+    template <class Ctx, class Box>
+    static LANEWAY_FN void post(Ctx& ctx, Box& box, std::uint32_t round, std::uint32_t first) {
+        const auto place = static_cast<std::uint32_t>(ctx.rank() + round) % places;
+        const int pe = static_cast<int>((ctx.rank() + round) % static_cast<unsigned>(ctx.n_pes()));
+        (void)box.post(ctx, pe, vote{first + place});
+    }
+    static LANEWAY_FN std::uint64_t votes(std::uint64_t ranks, std::uint32_t round, std::uint32_t place) {
+        const std::uint64_t before = (place + places - round % places) % places;  // the least rank that votes for it
+        return (ranks + places - 1 - before) / places;
     }
 
     /// In turns with an array of the PE's memory, and as one that is symmetric.
@@ -232,6 +238,40 @@ TEST_P(components_test, ABarrierWithAnArrayCombinesWhatMessagesHaveDone) {
         const auto counts = rt.allocate<std::uint64_t>(12), wrong = rt.allocate<std::uint64_t>(1);
         const auto sums = rt.collectives();
         rt.run(vote_and_meet{counts.ref(), wrong.ref()}, rt.mailbox<vote>(count_votes{counts.ref()}), sums);
+        ASSERT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "seed " << seed;
+    }
+}
+
+/// The same with one array for all rounds: handlers add to what the round before has left in it on each PE.
+struct vote_again {
+    static constexpr std::uint32_t places = vote_and_meet::places, rounds = 6;
+    symmetric_ref<std::uint64_t> counts;
+    symmetric_ref<std::uint64_t> wrong;
+    template <class Ctx, class Box, class Sums>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box, Sums& sums) const {
+        const auto own = counts.local(ctx);
+        std::uint64_t wanted[places] = {};
+        for (std::uint32_t round = 0; round < rounds; ++round) {
+            vote_and_meet::post(ctx, box, round, 0);
+            const status met = round % 3 == 2 ? sums.barrier(ctx, box, counts[0], places, reduction::sum{})
+                                              : sums.barrier(ctx, box, own, places, reduction::sum{});
+            if (met != status::ok) return;
+            for (std::uint32_t i = 0; i < places; ++i) {
+                wanted[i] = wanted[i] * static_cast<unsigned>(ctx.n_pes()) + vote_and_meet::votes(ctx.size(), round, i);
+            }
+        }
+        for (std::uint32_t i = 0; i < places; ++i) {
+            if (own[i] != wanted[i]) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(components_test, ElementsOfABarrierCountOnInTheNext) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+        runtime rt(options_for(GetParam(), seed));
+        const auto counts = rt.allocate<std::uint64_t>(4), wrong = rt.allocate<std::uint64_t>(1);
+        const auto sums = rt.collectives();
+        rt.run(vote_again{counts.ref(), wrong.ref()}, rt.mailbox<vote>(count_votes{counts.ref()}), sums);
         ASSERT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "seed " << seed;
     }
 }
