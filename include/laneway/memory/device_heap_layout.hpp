@@ -28,7 +28,7 @@ struct page_word {
 /// What the counter pages_held of a quota says: see page_quota.
 struct quota_word {
     static constexpr std::uint64_t one_in_hand = std::uint64_t{1} << 24;  ///< above the number of pages
-    static constexpr std::uint64_t one_settled = one_in_hand << 16;
+    static constexpr std::uint64_t one_settled = one_in_hand << 19;       ///< above that of lanes, of a whole device
 
     std::uint64_t bits = 0;
 
@@ -40,7 +40,8 @@ struct quota_word {
 
 /// Trivially copyable; pointers into PE memory.
 struct device_heap_layout {
-    static constexpr std::uint32_t max_pages = 0xffffff;
+    /// Half of what a quota_word counts: it has room for pages that are taken beyond a quota and given back at once.
+    static constexpr std::uint32_t max_pages = 0x7fffff;
     static constexpr std::uint32_t max_span_pages = 256;
     static constexpr std::uint32_t max_openers = 4;   ///< lanes that open pages of one size and quota at a time
     static constexpr std::uint32_t count_lines = 16;  ///< counters are spread over so many cache lines, by block

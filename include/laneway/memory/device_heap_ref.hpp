@@ -86,6 +86,7 @@ public:
                 count(ctx, quota_, device_heap_layout::refused_requests, 1);
                 return got;
             }
+            if (stopped(ctx)) return {nullptr, true};
             look = got.contended ? heap_look::at_sets : heap_look::at_every_page;
             const wait_site site{operation::allocate_memory, ctx.pe(), bytes};
             if (got.contended && spin.next(ctx, site) != status::ok) return got;

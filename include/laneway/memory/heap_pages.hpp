@@ -3,6 +3,7 @@
 #pragma once
 
 #include "laneway/memory/page_quota.hpp"
+#include "laneway/simt/fail.hpp"
 
 namespace laneway {
 
@@ -72,26 +73,32 @@ public:
     /// Frees the span that begins with a page; false where none does.
     template <class Ctx>
     [[nodiscard]] LANEWAY_SLOW bool free_span(Ctx& ctx, std::uint32_t first, page_word head) const {
-        // Of several lanes that free one span the first does. Relaxed: the pages themselves carry the order.
-        if (!ctx.compare_exchange(heap_.pages + first, head.bits, page_word::span_body, order::relaxed,
-                                  scope::device)) {
-            return false;
+        allowed_.hold(ctx, quota_);
+        // Of several lanes that free one span the first does. Partner: the fence in is_same: who sees that the span has
+        // ended sees that it is in hand.
+        const bool ends =
+            ctx.compare_exchange(heap_.pages + first, head.bits, page_word::span_body, order::release, scope::device);
+        if (ends) {
+            allowed_.give(ctx, quota_, head.number());
+            for (std::uint32_t i = 0; i < head.number(); ++i) free_page(ctx, first + i);
         }
-        allowed_.give(ctx, quota_, head.number());
-        for (std::uint32_t i = 0; i < head.number(); ++i) free_page(ctx, first + i);
-        return true;
+        allowed_.settle(ctx, quota_);
+        return ends;
     }
 
 private:
     static constexpr std::uint32_t max_turns = 1024;
     static constexpr std::uint32_t max_tries = 8;
     static constexpr std::uint32_t pages_an_opener = 512;
+    static constexpr std::uint32_t pages_a_stop = 1024;  ///< after so many it looks whether the run is ending
 
-    /// Calls `visit(page)` for pages of a set until it returns true. Whether it has seen all there were, if it did not.
+    /// Calls `visit(page)` for pages of a set until it returns true. Whether it has seen all there were, if it did not:
+    /// not where the run is ending.
     template <class Ctx, class Visit>
     LANEWAY_FN bool find(Ctx& ctx, std::uint32_t use, std::uint32_t quota, std::uint32_t start, Visit&& visit) const {
         if (!all_) return heap_.set_of(use, quota).find(ctx, start, visit);
         for (std::uint32_t i = 0; i < heap_.n_pages; ++i) {
+            if (i % pages_a_stop == pages_a_stop - 1 && stopped(ctx)) return false;
             const std::uint32_t page = (start + i) % heap_.n_pages;
             if (belongs(look(ctx, page), use, quota) && visit(page)) break;
         }
@@ -114,12 +121,14 @@ private:
     }
 
     /// Calls `body(mine)` until it returns true: `mine` says whether it is this lane's turn, which few lanes have at a
-    /// time. It is asked for after the first call. False where the lane has waited for too long.
+    /// time. It is asked for after the first call; where every page is looked at, before, as each look is long. False
+    /// where the lane has waited for too long, or looks at every page while the run is ending.
     template <class Ctx, class Body>
     [[nodiscard]] LANEWAY_FN bool in_turn(Ctx& ctx, std::uint32_t use, std::uint32_t start, Body&& body) const {
         std::uint32_t at_a_time = 0;
         for (std::uint32_t turn = 0; turn < max_turns; ++turn) {
-            if (body(false)) return true;
+            if (all_ && stopped(ctx)) return false;
+            if (!all_ && body(false)) return true;
             if (turn == 0) at_a_time = use == page_word::free ? 1 : openers(ctx);
             std::uint32_t* const word = heap_.opener_of(use, quota_, (start + turn) % at_a_time);
             // Partner: the release store below: who has the turn sees the pages that others have opened in theirs.
@@ -247,20 +256,24 @@ private:
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool adopt(Ctx& ctx, std::uint32_t quota, page_word to, std::uint32_t start,
                                         page_reservation& found) const {
-        return each_idle(ctx, quota, start, to, [&](std::uint32_t page) {
+        const auto made = [&](std::uint32_t page) {
             found = {page, to.number()};
             return true;
-        });
+        };
+        return each_idle(
+            ctx, quota, start, to, [] {}, made);
     }
 
-    /// Makes `to` of pages of a quota in which nothing is held, until `made(page)` returns true. Whether it has seen
-    /// all there were, where it never did.
-    template <class Ctx, class Made>
-    LANEWAY_FN bool each_idle(Ctx& ctx, std::uint32_t quota, std::uint32_t start, page_word to, Made&& made) const {
+    /// Makes `to` of pages of a quota in which nothing is held, until `made(page)` returns true; calls `begin()` before
+    /// it tries one. Whether it has seen all there were, where it never did.
+    template <class Ctx, class Begin, class Made>
+    LANEWAY_FN bool each_idle(Ctx& ctx, std::uint32_t quota, std::uint32_t start, page_word to, Begin&& begin,
+                              Made&& made) const {
         bool lost = false;
         const bool sure = find(ctx, heap_.idle(), quota, start, [&](std::uint32_t page) {
             page_word now = look(ctx, page);
             const bool idle = belongs(now, heap_.idle(), quota);
+            if (idle) begin();
             // Partner: the fetch_add in give_back: bits of pieces are clear. It fails where room has been reserved.
             const bool mine =
                 idle && ctx.compare_exchange(heap_.pages + page, now.bits, to.bits, order::acq_rel, scope::device);
@@ -288,14 +301,21 @@ private:
         heap_.set_of(page_word::free, 0).insert(ctx, page);
     }
 
-    /// Frees all pages of a quota in which nothing is held.
+    /// Frees all pages of a quota in which nothing is held. They are in hand from before the first till behind the
+    /// last; where there are none, nothing is, so that lanes that ask in vain do not make each other unsure.
     template <class Ctx>
     LANEWAY_FN void free_idle(Ctx& ctx, std::uint32_t quota) const {
-        (void)each_idle(ctx, quota, 0, {page_word::span_body}, [&](std::uint32_t page) {
+        bool holds = false;
+        const auto hold = [&] {
+            if (!holds) allowed_.hold(ctx, quota);
+            holds = true;
+        };
+        (void)each_idle(ctx, quota, 0, {page_word::span_body}, hold, [&](std::uint32_t page) {
             allowed_.give(ctx, quota, 1);  // before another lane can have the page, and count it
             free_page(ctx, page);
             return false;
         });
+        if (holds) allowed_.settle(ctx, quota);
     }
 
     template <class Ctx>

@@ -8,9 +8,9 @@ namespace laneway {
 /// What becomes of pages that a quota is asked for. `contended`: others have some in hand that they may not keep.
 enum class quota_answer : std::uint32_t { taken, full, contended };
 
-/// A quota's word says how many pages it holds, how many lanes have taken some and not settled yet what becomes of
-/// them, and how often that was settled. So it is exact: pages of lanes that have not settled may be too many by those
-/// that are about to be given back, and count for nobody's refusal.
+/// A quota's word says how many pages it holds, how many lanes have taken some, or are freeing some, and not settled
+/// yet what becomes of them, and how often that was settled. So it is exact: pages of lanes that have not settled may
+/// be too many by those that are about to be given back, and count for nobody's refusal.
 class page_quota {
 public:
     LANEWAY_FN explicit page_quota(const device_heap_layout& heap) : heap_(heap) {}
@@ -26,7 +26,7 @@ public:
         // Where there is no room nothing is added, so that lanes that ask in vain do not make each other unsure.
         const quota_word seen{ctx.load(held, order::relaxed, scope::device)};
         if (seen.pages() + count > allowed) return refusal(seen);
-        // Partner: the fence in heap_pages::in_hand: who sees a page that is claimed next sees that it is in hand.
+        // Partner: the fence in heap_pages::is_same: who sees a page that is claimed next sees that it is in hand.
         const quota_word before{ctx.fetch_add(held, count + quota_word::one_in_hand, order::release, scope::device)};
         if (before.pages() + count > allowed) {
             ctx.fetch_add(held, 0 - count, order::relaxed, scope::device);
@@ -39,6 +39,12 @@ public:
             ctx.fetch_add(all + device_heap_layout::pages_held, count, order::relaxed, scope::device);
         note_peak(ctx, all, all_before + count);
         return quota_answer::taken;
+    }
+    /// A lane is about to free pages; settle() follows when they are free. Relaxed: it frees them by a release.
+    template <class Ctx>
+    LANEWAY_FN void hold(Ctx& ctx, std::uint32_t quota) const {
+        ctx.fetch_add(heap_.counters_of(quota) + device_heap_layout::pages_held, quota_word::one_in_hand,
+                      order::relaxed, scope::device);
     }
     /// It is known whether those pages are kept; what is not has been given.
     template <class Ctx>

@@ -188,6 +188,25 @@ TEST_P(collective_faults_test, APeThatNeverComesIsToldByTheDeadline) {
     }
 }
 
+/// A block of one PE does not come to a barrier, and does not return before the run is ending.
+struct linger {
+    template <class Ctx, class Sums>
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
+        if (sums.barrier(ctx, group::grid) != status::ok) return;
+        if (ctx.pe() != 0 || position.block != 1) return (void)sums.barrier(ctx, group::grid);
+        while (!stopped(ctx)) ctx.pause(3);
+    }
+};
+
+// Also by the other blocks of that PE, which have heard all others.
+TEST_P(collective_faults_test, ABlockThatNeverComesIsToldByTheDeadlineAsItsPe) {
+    const std::string said = failure<timeout_error>(GetParam(), linger{});
+    contains(said, "deadline passed while in a collective");
+    contains(said, ": the group's collective 2");
+    // The warps of a block that wait for its last one name no PE.
+    for (const char* other : {"with PE 1", "with PE 2"}) EXPECT_EQ(said.find(other), std::string::npos) << said;
+}
+
 /// One lane of the job fails while all others wait, in each kind of wait.
 struct fail_meanwhile {
     group kind;

@@ -308,7 +308,7 @@ TEST_P(device_heap_test, NobodyIsRefusedWhereThereIsRoom) {
         const device_heap heap(machine.device(0), size);
         const buffer<std::uint64_t> failed(machine.device(0), 3);
         const std::uint64_t steps = checked ? 12 : 200;
-        const auto log2 = static_cast<std::uint64_t>(std::bit_width(size.page_bytes)) - 2;  // to half a page
+        const auto log2 = static_cast<std::uint64_t>(std::bit_width(size.page_bytes)) - 1;  // to a page, a span
         run_programs(machine, shape, 100, [&](int) {
             return ample_program{heap.ref(), o.seed, steps, 4 * steps, log2, failed.data(), pages - 1};
         });
@@ -357,6 +357,40 @@ TEST_P(device_heap_test, WhoInsistsIsRefusedOnlyWhereNothingIsLeft) {
             }
         }
     });
+}
+
+/// One lane takes all there is, ends the run and insists on more.
+struct ending_program {
+    static constexpr int cuda_warps = 2;
+    device_heap_ref heap;
+    std::size_t bytes = 0;
+    std::uint64_t* contended = nullptr;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        while (heap.insist(ctx, bytes).address != nullptr) {
+        }
+        (void)fail(ctx, status::handler_failed, operation::user_code);
+        const heap_piece got = heap.insist(ctx, bytes);
+        if (got.address == nullptr && got.contended) ctx.fetch_add(contended, 1, order::relaxed, scope::device);
+    }
+};
+
+// Where the run is ending nobody looks at every page to be sure that there is no room.
+TEST_P(device_heap_test, WhoInsistsGivesUpWhereTheRunIsEnding) {
+    for (const std::size_t pages : {std::size_t{1}, std::size_t{2}}) {
+        machine machine(GetParam());
+        device_heap_options size = small_heap(GetParam());
+        const device_heap heap(machine.device(0), size);
+        const buffer<std::uint64_t> contended(machine.device(0), 1);
+        EXPECT_THROW(run_programs(machine, small_grid(machine), 100,
+                                  [&](int) {
+                                      return ending_program{heap.ref(), pages * size.page_bytes / 2, contended.data()};
+                                  }),
+                     device_fault);
+        EXPECT_EQ(contended.copy_out()[0], 1u);
+    }
 }
 
 /// One lane tries what must be refused.

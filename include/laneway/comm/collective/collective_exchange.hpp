@@ -70,7 +70,8 @@ public:
     template <class Look>
     LANEWAY_FN status finish(Look&& look) {
         const status heard = await([&] {
-            if (next_renewed_ < ctx_.n_pes()) missing_ = next_renewed_;
+            // Where all words of others are here, `look` waits for this PE.
+            missing_ = next_renewed_ < ctx_.n_pes() ? next_renewed_ : ctx_.pe();
             const bool here = look();
             return next_renewed_ >= ctx_.n_pes() && here;
         });

@@ -95,6 +95,7 @@ public:
     }
 
 private:
+    static constexpr std::uint64_t renewed_every = 1u << 16;
     static constexpr std::uint64_t returned_one = 1u << 16;
     static LANEWAY_FN std::uint64_t came(std::uint64_t word) { return word % returned_one; }
     static LANEWAY_FN std::uint64_t returned(std::uint64_t word) { return word / returned_one % returned_one; }
@@ -106,8 +107,9 @@ private:
     }
 
     LANEWAY_FN status count(int team, std::uint32_t signature, std::uint64_t value, bool& leads) {
-        // Where blocks meet in order they bring no value.
-        if constexpr (!Ordered) tell(value_at(block_), value);
+        // Where blocks meet in order they bring no value. Now and then they renew the words all the same: those that
+        // had stood for 2^32 meetings would be taken for new ones.
+        if (!Ordered || number_ % renewed_every == 0) tell(value_at(block_), value);
         const std::uint64_t one = std::uint64_t{signature} << 32 | static_cast<std::uint64_t>(team);
         // Partner: itself, in other blocks. The last one has seen what all have done before.
         constexpr order o = Ordered ? order::acq_rel : order::relaxed;

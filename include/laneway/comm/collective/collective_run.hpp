@@ -157,19 +157,22 @@ private:
     /// The last warps of all blocks meet; the last of them acts.
     template <class Step>
     LANEWAY_FN status lead(Ctx& ctx, const collective_call& c, const Step& step, phase now) {
-        if constexpr (std::is_same_v<Step, barrier_step>) return lead_barrier(ctx, c);
-        grid_meeting<Ctx, true, Idle> meeting(ctx, ref_, state_, block(), idle_);
-        bool leads = false;
-        std::uint64_t none = 0;
-        status going = meeting.arrive(position_.warps, c.signature, none, leads);
-        if (going != status::ok) return going;
-        if (!leads) return meeting.follow(none);
-        going = act(ctx, c, step, now);
-        if (going != status::ok) return going;
-        ctx.sync(full_warp<Ctx>);
-        ctx.fence(order::release, scope::device);
-        meeting.open(none);
-        return status::ok;
+        if constexpr (std::is_same_v<Step, barrier_step>) {
+            return lead_barrier(ctx, c);
+        } else {
+            grid_meeting<Ctx, true, Idle> meeting(ctx, ref_, state_, block(), idle_);
+            bool leads = false;
+            std::uint64_t none = 0;
+            status going = meeting.arrive(position_.warps, c.signature, none, leads);
+            if (going != status::ok) return going;
+            if (!leads) return meeting.follow(none);
+            going = act(ctx, c, step, now);
+            if (going != status::ok) return going;
+            ctx.sync(full_warp<Ctx>);
+            ctx.fence(order::release, scope::device);
+            meeting.open(none);
+            return status::ok;
+        }
     }
     /// Where nothing moves, the last block tells the other PEs and lets those of its own PE go on behind one fence, and
     /// every block hears the other PEs itself.

@@ -177,6 +177,7 @@ private:
     LANEWAY_FN void move_by(const Ctx& ctx, const symmetric_members& members, const element_range& range, Idle& idle,
                             call_site_of<Ctx> where) const {
         const symmetric_ptr<T> first{array.segment, array.index + range.begin};
+        const auto one = elements_as<T, As>::at(ctx, first, only >= 0 ? only : ctx.pe(), where);
         member_places<Width, All, T, As, Ctx> places(ctx, members, first, 0, where);
         const auto deal = [&](std::uint64_t i, std::uint64_t step, auto n) {
             As sums[n] = {};
@@ -194,9 +195,11 @@ private:
                     any = true;
                 }
             });
+            for (int k = 0; only >= 0 && k < n; ++k) one[i + k * step] = sums[k];
+            if (only >= 0) return;
             places.for_each([&] {
                 for (int p = 0; p < Width; ++p) {
-                    if (!places.has(p) || (only >= 0 && places.pe(p) != only)) continue;
+                    if (!places.has(p)) continue;
                     const auto to = places.at(p);
                     for (int k = 0; k < n; ++k) to[i + k * step] = sums[k];
                 }
@@ -235,13 +238,16 @@ private:
         using elements = elements_as<T, As>;
         const auto old = elements::at(ctx, {from.segment, from.index + range.begin}, source, where);
         const symmetric_ptr<T> first{to.segment, to.index + range.begin};
+        const auto one = elements::at(ctx, first, only >= 0 ? only : source, where);
         member_places<Width, All, T, As, Ctx> places(ctx, members, first, 0, where);
         const auto deal = [&](std::uint64_t i, std::uint64_t step, auto n) {
             As values[n];
             for (int k = 0; k < n; ++k) values[k] = old[i + k * step];
+            for (int k = 0; only >= 0 && k < n; ++k) one[i + k * step] = values[k];
+            if (only >= 0) return;
             places.for_each([&] {
                 for (int p = 0; p < Width; ++p) {
-                    if (!places.has(p) || (only >= 0 ? places.pe(p) != only : places.pe(p) == source)) continue;
+                    if (!places.has(p) || places.pe(p) == source) continue;
                     const auto place = places.at(p);
                     for (int k = 0; k < n; ++k) place[i + k * step] = values[k];
                 }

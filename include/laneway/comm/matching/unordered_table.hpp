@@ -257,10 +257,12 @@ LANEWAY_FN bool unordered_table_ref::take(Ctx& ctx, std::uint64_t* bucket, std::
     // Partner: the acquire load in change.
     const std::uint64_t unlocked = word;
     if (!ctx.compare_exchange(bucket, word, word | locked, order::acq_rel, scope::device)) return false;
-    ctx.store(&entries[unordered_entry::number_of(end.before)].high, (end.behind & ~unordered_entry::links) | end.next,
-              order::relaxed, scope::device);
+    // Versions come round: behind the lock the entry before says whether the chain is the one that was looked at.
+    std::uint64_t* const link = &entries[unordered_entry::number_of(end.before)].high;
+    const bool same = ctx.load(link, order::relaxed, scope::device) == end.behind;
+    if (same) ctx.store(link, (end.behind & ~unordered_entry::links) | end.next, order::relaxed, scope::device);
     ctx.store(bucket, next_version(unlocked, unlocked & unordered_entry::links), order::release, scope::device);
-    return true;
+    return same;
 }
 
 }  // namespace laneway
