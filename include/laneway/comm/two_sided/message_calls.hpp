@@ -339,6 +339,7 @@ private:
         const std::uint64_t bytes = ctx.shuffle(full_warp<Ctx>, copies ? message.bytes : 0, 0);
         const auto from = ctx.shuffle(full_warp<Ctx>, reinterpret_cast<std::uint64_t>(message.payload), 0);
         const copy_share share{static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
+        ctx.sync(full_warp<Ctx>);  // the other lanes read behind what lane 0 has acquired
         if (bytes != 0) copy_bytes(buffer.data, reinterpret_cast<const std::byte*>(from), bytes, share);
         ctx.sync(full_warp<Ctx>);
     }
