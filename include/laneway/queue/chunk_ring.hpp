@@ -45,6 +45,10 @@ struct chunk_ring_layout {
     [[nodiscard]] LANEWAY_FN bool renews_words(std::uint64_t ticket) const {
         return ((ticket + 2 * std::uint64_t{n_slots}) & (words_period - 1)) < n_slots;
     }
+    /// Whether they have been renewed before the ticket's slot is free: who sends words then stores behind that.
+    [[nodiscard]] LANEWAY_FN bool has_renewed_words(std::uint64_t ticket) const {
+        return ticket >= n_slots && renews_words(ticket - n_slots);
+    }
 };
 
 /// What a chunk's flag says of it: `in_words << 20 | kind << 16 | messages`; 0 where nothing has arrived.
@@ -108,22 +112,25 @@ public:
     }
 
     /// The same by one load of an order that the caller chooses: acquire, or, for who sends words alone,
-    /// tagged_load_order.
+    /// tagged_load_order; renewed words are acquired all the same.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool is_free(Ctx& ctx, std::uint64_t ticket, order o) const {
         // Partner: chunk_receiver::give_back.
-        return ctx.load(credits + slot_of(ticket), o, scope::system) == free_at(ticket);
+        const std::uint64_t* const credit = credits + slot_of(ticket);
+        if (has_renewed_words(ticket)) return ctx.load(credit, order::acquire, scope::system) == free_at(ticket);
+        return ctx.load(credit, o, scope::system) == free_at(ticket);
     }
 
     /// Both at once, for a lane in a hurry that sends words: looks at the slot of the `guess` while the ticket is on
-    /// its way, and sets `words_free` where it was the right one and free. An acquire would take as long as the load:
-    /// words are atomics whose laps their tags tell apart, and GPUs store nothing before the branch that it hangs on.
+    /// its way, and sets `words_free` where it was the right one and free, with no word renewed. An acquire would take
+    /// as long as the load: words are atomics whose laps their tags tell apart, and GPUs store nothing before the
+    /// branch that it hangs on.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx, std::uint64_t guess, bool& words_free) const {
         const std::uint64_t ticket = draw(ctx);
         // Partner: chunk_receiver::give_back.
         const std::uint64_t credit = ctx.load(credits + slot_of(guess), tagged_load_order<Ctx>, scope::system);
-        words_free = ticket == guess && credit == free_at(ticket);
+        words_free = ticket == guess && credit == free_at(ticket) && !has_renewed_words(ticket);
         return ticket;
     }
 

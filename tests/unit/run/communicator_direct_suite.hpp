@@ -134,7 +134,114 @@ TEST_P(communicator_direct, ReceivesThatWaitForOthersLeaveMessagesToLanes) {
     }
 }
 
+/// A receive of any tag waits when a message comes that the lane asks for as well.
+struct receive_behind_another {
+    symmetric_ref<std::uint64_t> waits, wrong;
+
+    static constexpr std::int64_t tag = 5, unused = 6;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.n_pes() == 1 || ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.pe() == 0) receive_both(ctx, world);
+        if (ctx.pe() != 1) return;
+        const std::uint64_t* const told = address(ctx, waits[0], 1);
+        if (wait_until(ctx, {operation::signal, 1, 0},
+                       [&] { return ctx.load(told, order::acquire, scope::system) != 0; }) != status::ok)
+            return;
+        const std::uint64_t first = 1, second = 2;
+        if (world.send(ctx, &first, 1, 0, tag) == status::ok) (void)world.send(ctx, &second, 1, 0, tag);
+    }
+
+private:
+    template <class Ctx, class World>
+    LANEWAY_FN void receive_both(Ctx& ctx, World& world) const {
+        std::uint64_t first = 0, second = 0;
+        message_request earlier;
+        if (world.irecv(ctx, &first, 1, 1, any_tag, earlier) != status::ok) return;
+        bool any = false;  // when the probe is over the receive has left the queue, and waits in the engine
+        message_status what;
+        if (world.iprobe(ctx, 1, unused, any, what) != status::ok) return;
+        ctx.store(address(ctx, waits[0], 1), std::uint64_t{1}, order::release, scope::system);
+        if (world.recv(ctx, &second, 1, 1, tag) != status::ok || world.wait(ctx, earlier) != status::ok) return;
+        if (any || first != 1 || second != 2) atomic_add(ctx, wrong[0], 1);
+    }
+};
+TEST_P(communicator_direct, EarlierReceivesThatWaitGetTheirMessages) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto waits = rt.allocate<std::uint64_t>(1), wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options c = small_options(o);
+        c.ring_slots = 64;
+        c.ring_looks = 1u << 12;
+        auto world = rt.communicator(c);
+        rt.run(receive_behind_another{waits.ref(), wrong.ref()}, world);
+        EXPECT_EQ(wrong.copy_out(0)[0], 0u);
+    });
+}
+
 #if !defined(__CUDACC__)
+/// PE 1 has sent many messages, and PE 2 one, when a lane of PE 0 begins to receive from any source. Another warp's
+/// lane looks at a ring all the time, so that turns leave messages there, as a rule.
+struct receive_from_both {
+    symmetric_ref<std::uint64_t> sent, looking, before;
+
+    static constexpr std::uint64_t many = 32;
+    static constexpr std::int64_t tag = 0, last_tag = 1;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const std::uint64_t lane = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        if (ctx.pe() == 0 && lane == static_cast<unsigned>(Ctx::warp_lanes)) look_on(ctx, world);
+        if (lane != 0) return;
+        if (ctx.pe() == 0) return receive_all(ctx, world);
+        await(ctx, looking);
+        for (std::uint64_t i = 0; i < (ctx.pe() == 1 ? many : 1); ++i) (void)world.send(ctx, &i, 1, 0, tag);
+        tell(ctx, sent, 0);
+    }
+
+private:
+    /// A word for each PE.
+    static void tell(auto& ctx, const symmetric_ref<std::uint64_t>& words, int to) {
+        ctx.store(address(ctx, words[static_cast<std::uint64_t>(ctx.pe())], to), std::uint64_t{1}, order::release,
+                  scope::system);
+    }
+    static void await(auto& ctx, const symmetric_ref<std::uint64_t>& words, std::uint64_t from = 0) {
+        (void)wait_until(ctx, {operation::signal, ctx.pe(), from}, [&] {
+            return ctx.load(address(ctx, words[from], ctx.pe()), order::acquire, scope::system) != 0;
+        });
+    }
+    static void look_on(auto& ctx, auto& world) {
+        std::uint64_t value = 0;
+        (void)world.recv(ctx, &value, 1, 0, last_tag);
+    }
+    void receive_all(auto& ctx, auto& world) const {
+        for (int pe = 1; pe < 3; ++pe) tell(ctx, looking, pe);
+        for (std::uint64_t pe = 1; pe < 3; ++pe) await(ctx, sent, pe);
+        for (std::uint64_t i = 0; i <= many; ++i) {
+            std::uint64_t value = 0;
+            message_status got;
+            if (world.recv(ctx, &value, 1, any_source, tag, &got) != status::ok) break;
+            if (got.source == 2) before.local(ctx)[0] = i;
+        }
+        const std::uint64_t over = 1;
+        (void)world.send(ctx, &over, 1, 0, last_tag);
+    }
+};
+TEST(communicator_direct_test, ReceivesFromAnySourceStarveNoRing) {
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+        runtime rt(options_of("checked:3", seed));
+        const auto sent = rt.allocate<std::uint64_t>(3), looking = rt.allocate<std::uint64_t>(3);
+        const auto before = rt.allocate<std::uint64_t>(1);
+        communicator_options c;
+        c.ring_slots = 64;
+        c.ring_looks = 1u << 14;
+        auto world = rt.communicator(c);
+        rt.run(receive_from_both{sent.ref(), looking.ref(), before.ref()}, world);
+        // Where a turn has come first it has brought in a batch of each ring.
+        EXPECT_LT(before.copy_out(0)[0], 3 * receive_from_both::many / 4) << "seed " << seed;
+    }
+}
 /// Ends of rings lie in blocks' shared memory for the first eight PEs alone.
 TEST(communicator_direct_test, ManyPesPassMessages) {
     options o = options_of("checked:10", 0);

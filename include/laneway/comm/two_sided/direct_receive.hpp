@@ -3,8 +3,9 @@
 // few loads behind each other.
 //
 // Each lane goes through a ring by itself, as far as its messages have come: those that it does not ask for it passes
-// over, whoever will take them, and comes back to none. So lanes that wait for messages of the same PE under tags of
-// their own do not wait for each other. With the shard's lock it takes the first one that it asks for.
+// over, whoever will take them, and comes back to none; one that asks for any source begins anew whenever it comes to a
+// ring. So lanes that wait for messages of the same PE under tags of their own do not wait for each other. With the
+// shard's lock it takes the first one that it asks for.
 //
 // The order is MPI's all the same. The receive counts as posted when the lock has been taken: then no other is about to
 // be posted, and none that waits asks for the message; and of messages that the receive could take, those that wait are
@@ -30,7 +31,7 @@ struct taken_message {
 template <class Ctx>
 class direct_receive {
 public:
-    LANEWAY_FN direct_receive(const two_sided_ref& view, const ring_ends& ends, const match_key& key)
+    LANEWAY_FN direct_receive(const two_sided_ref& view, ring_ends& ends, const match_key& key)
         : view_(view), ends_(ends), number_(view.shard_number(key)), shard_(view.shards[number_]), key_(key),
           delivery_(view) {}
 
@@ -42,14 +43,17 @@ public:
     /// Looks so often whether a message that the receive asks for has come, and takes it. What came in words is in the
     /// buffer then; else the lane holds the shard, copies the payload, and calls `finish`. False where the receive is
     /// for the queues. A message that is too long for the buffer ends the run. `looks` above 1: turns of the shard
-    /// leave the rings alone meanwhile, unless something is asked of it or a receive waits.
-    LANEWAY_SLOW bool find(Ctx& ctx, const message_buffer& into, int looks, taken_message& found) const {
+    /// leave the rings alone meanwhile, unless something is asked of it or a receive waits. What lies in a slot is for
+    /// the queues where it is longer than `most`.
+    LANEWAY_SLOW bool find(Ctx& ctx, const message_buffer& into, std::uint64_t most, int looks,
+                           taken_message& found) const {
         std::uint32_t* const watchers = &shard_.state->watchers;
         if (looks > 1) ctx.fetch_add(watchers, 1u, order::relaxed, scope::device);
-        place at(*this, key_.source == any_source ? 0 : static_cast<int>(key_.source));
+        place at(*this, key_.source == any_source ? draw_source(ctx) : static_cast<int>(key_.source), most);
         at.ticket = at.next(ctx);
         outcome seen = outcome::busy;
         for (int i = 0; i < looks && seen == outcome::busy; ++i) {
+            if (i % 64 == 63 && stopped(ctx)) break;  // the queues tell the caller
             if (key_.source == any_source && i > 0) {
                 at.go_to(*this, at.source + 1 < ctx.n_pes() ? at.source + 1 : 0);
                 at.ticket = at.next(ctx);
@@ -62,7 +66,7 @@ public:
 
     /// Behind the last read of a payload: what the message took is free again, and so is the shard.
     LANEWAY_SLOW void finish(Ctx& ctx, const taken_message& found) const {
-        if (!found.waited) return finish(ctx, place(*this, static_cast<int>(found.message.key.source)), found);
+        if (!found.waited) return finish(ctx, place(*this, static_cast<int>(found.message.key.source), 0), found);
         const unexpected_places<Ctx> places(view_, shard_);
         delivery_.drop(ctx, shard_, true, found.place);
         places.put_back(ctx, true, found.place);
@@ -81,14 +85,15 @@ private:
     /// The ring that the lane looks at, and its place there. Held apart from what lies in memory, as what has been
     /// loaded from there has to be loaded again behind each acquire.
     struct place {
-        LANEWAY_FN place(const direct_receive& of, int first)
-            : state(of.shard_.state), counts(of.shard_.engine.counts) {
+        LANEWAY_FN place(const direct_receive& of, int first, std::uint64_t longest)
+            : state(of.shard_.state), counts(of.shard_.engine.counts), most(longest) {
             go_to(of, first);
         }
         LANEWAY_FN void go_to(const direct_receive& of, int to) {
             source = to;
             in = of.ends_.receiver(of.view_, of.number_, to);
             next_at = of.shard_.next + to;
+            is_held_up = false;
         }
         [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx) const {
             return ctx.load(next_at, order::relaxed, scope::device);
@@ -98,17 +103,30 @@ private:
             const std::uint64_t first = next(ctx);
             if (ticket + 1 >= first + in.n_slots) return false;
             ticket = ticket + 1 > first ? ticket + 1 : first;
+            is_held_up = false;
             return true;
+        }
+
+        /// Whether the message still is, or may be, another receive's, as it was when the lane had the lock.
+        LANEWAY_FN bool stays_held_up(Ctx& ctx, std::uint64_t waiting) {
+            is_held_up = is_held_up && next(ctx) == held_next && waiting == held_waiting &&
+                         ctx.load(&state->answered, order::relaxed, scope::device) == held_answered &&
+                         ctx.load(&state->posted, order::relaxed, scope::device) == held_posted;
+            return is_held_up;
         }
 
         shard_state* state;
         match_counts* counts;
+        std::uint64_t most;  ///< bytes of a payload in a slot
         int source = 0;
         chunk_receiver in;
         std::uint64_t* next_at = nullptr;
         std::uint64_t ticket = 0;
         std::uint64_t looked_at = 0;  ///< what `waiting` said when the lane looked for a message that waits
         int tries = 0;                ///< for the lock
+        bool is_held_up = false;      ///< by a receive that has been asked for, or waits; then what the shard said:
+        std::uint64_t held_next = 0, held_waiting = 0, held_answered = 0;
+        std::uint32_t held_posted = 0;
     };
     /// What a look at the ring has brought: of a message in words its header, and 8 bytes; so many of these as are
     /// whole.
@@ -124,6 +142,14 @@ private:
         match_counts counts;
     };
 
+    /// The PE whose ring a receive from any source looks at first: another each time, so that none is received from
+    /// while others wait for ever. By multiples of the golden ratio, so that receives that take turns with others of
+    /// the block do not come to the same PEs again and again.
+    LANEWAY_FN int draw_source(Ctx& ctx) const {
+        const std::uint32_t drawn = ctx.fetch_add(&ends_.any_sources, 1u, order::relaxed, scope::block);
+        const std::uint64_t part = std::uint64_t{drawn * 0x9e37'79b9u} * static_cast<std::uint64_t>(ctx.n_pes());
+        return static_cast<int>(part >> 32);
+    }
     /// Where to look next, without the lock; and with it if there is something for this lane.
     LANEWAY_FN outcome look(Ctx& ctx, place& at, const message_buffer& into, taken_message& found) const {
         const std::uint64_t waiting = ctx.load(&at.state->waiting, order::relaxed, scope::device);
@@ -133,9 +159,9 @@ private:
         while (seen == sight::other && at.advance(ctx)) seen = see(ctx, at, words);
         if (seen == sight::too_long && !may_wait) return outcome::for_queues;
         if (seen != sight::wanted && !may_wait) return outcome::busy;
+        if (at.stays_held_up(ctx, waiting)) return outcome::busy;
         const shard_lock<Ctx> lock(*at.state);
         if (!(at.tries++ == 0 ? lock.take_at_once(ctx) : lock.take(ctx))) return outcome::busy;
-        at.looked_at = waiting;
         const outcome got = take(ctx, at, seen == sight::wanted, words, into, found);
         if (got == outcome::taken) return got;
         delivery_.fence(ctx, ctx.pe());
@@ -162,10 +188,20 @@ private:
     LANEWAY_FN outcome take(Ctx& ctx, place& at, bool in_ring, const seen_words& words, const message_buffer& into,
                             taken_message& found) const {
         const shard_now now = read(ctx, at);
-        if (now.drawn != now.taken) return outcome::busy;
+        if (now.drawn != now.taken) return hold_up(at, now);
         outcome seen = outcome::busy;
-        if (now.waiting != 0) seen = take_waiting(ctx, into, found);
+        if (now.waiting != 0) seen = take_waiting(ctx, at, into, found);
+        at.looked_at = now.waiting;
         return seen == outcome::busy && in_ring ? take_from_ring(ctx, at, now, words, into, found) : seen;
+    }
+    /// It is no use to take the lock again before the shard has changed.
+    static LANEWAY_FN outcome hold_up(place& at, const shard_now& now) {
+        at.is_held_up = true;
+        at.held_next = now.next;
+        at.held_waiting = now.waiting;
+        at.held_answered = now.taken;
+        at.held_posted = now.posted;
+        return outcome::busy;
     }
     /// All loads are on their way at once. Lengths of the engine's queues are told by words beside the lock.
     LANEWAY_FN shard_now read(Ctx& ctx, const place& at) const {
@@ -182,10 +218,12 @@ private:
         return now;
     }
     /// A message that waits.
-    LANEWAY_SLOW outcome take_waiting(Ctx& ctx, const message_buffer& into, taken_message& found) const {
+    LANEWAY_SLOW outcome take_waiting(Ctx& ctx, const place& at, const message_buffer& into,
+                                      taken_message& found) const {
         const match_result seen = shard_.engine.probe(ctx, true, key_);
         if (seen.outcome != match_outcome::matched) return outcome::busy;
-        if (shard_.unexpected[seen.handle].form == message_form::in_place) return outcome::for_queues;
+        const unexpected_message& kept = shard_.unexpected[seen.handle];
+        if (kept.form == message_form::in_place || is_too_long(at, kept.form, kept.bytes)) return outcome::for_queues;
         (void)shard_.engine.post(ctx, true, key_, 0);
         found.waited = true;
         found.place = seen.handle;
@@ -209,7 +247,8 @@ private:
             (void)at.advance(ctx);
             return outcome::busy;
         }
-        if (now.posted != 0 && shard_.engine.is_awaited(message.key)) return outcome::busy;
+        if (now.posted != 0 && shard_.engine.is_awaited(message.key)) return hold_up(at, now);
+        if (is_too_long(at, message.form, message.bytes)) return outcome::for_queues;
         if (!delivery_.fits(ctx, message, into.bytes)) return outcome::for_queues;
         found.waited = false;
         found.ticket = at.ticket;
@@ -226,6 +265,9 @@ private:
         message.copy_words_to(into.data);
         finish(ctx, at, found);
         return outcome::taken;
+    }
+    [[nodiscard]] static LANEWAY_FN bool is_too_long(const place& at, message_form form, std::uint64_t bytes) {
+        return form == message_form::in_slot && bytes > at.most;
     }
     /// What has come. Nobody else takes it now, so words that were seen without the lock are still those of the ticket.
     LANEWAY_FN bool read(Ctx& ctx, const place& at, const seen_words& seen, incoming_message& message) const {
@@ -267,7 +309,7 @@ private:
     }
 
     const two_sided_ref& view_;
-    const ring_ends& ends_;
+    ring_ends& ends_;
     std::uint32_t number_;
     const message_shard_ref& shard_;
     match_key key_;

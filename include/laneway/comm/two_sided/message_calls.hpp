@@ -52,7 +52,7 @@ public:
         bool taken = false, over = false;
         if (leads) {
             over = !may_receive(ctx, buffer, source, tag, key, result);
-            taken = !over && key.source != proc_null && find_at_once(ctx, key, buffer, found);
+            taken = !over && key.source != proc_null && find_at_once(ctx, lanes, key, buffer, found);
             over = over || taken;
         }
         if (lanes != width::lane) over = ctx.ballot(full_warp<Ctx>, over) != 0;
@@ -307,6 +307,8 @@ public:
     }
 
 private:
+    static constexpr std::uint64_t most_copied_by_lane = 4096;
+
     /// What a lane asks of a shard.
     struct question {
         request_kind kind;
@@ -322,11 +324,13 @@ private:
         if (result == status::ok && key.source != proc_null) result = check_room(ctx, buffer, key);
         return result == status::ok;
     }
-    /// One lane.
-    LANEWAY_FN bool find_at_once(Ctx& ctx, const match_key& key, const message_buffer& buffer, taken_message& found) {
+    /// Others wait for the shard while a payload is copied, so one lane leaves long ones to the queues. One lane.
+    LANEWAY_FN bool find_at_once(Ctx& ctx, width lanes, const match_key& key, const message_buffer& buffer,
+                                 taken_message& found) {
+        const std::uint64_t most = lanes == width::lane ? most_copied_by_lane : ~std::uint64_t{0};
         return as_lone_lane(ctx, [&]<class Alone>(Alone& one) {
             return direct_receive<Alone>(view_, ends_, key)
-                .find(one, buffer, static_cast<int>(view_.ring_looks), found);
+                .find(one, buffer, most, static_cast<int>(view_.ring_looks), found);
         });
     }
     /// The payload of what has come in a slot, and is held: by the lane, or by the whole warp from what its lane 0 has.
@@ -339,6 +343,7 @@ private:
         const std::uint64_t bytes = ctx.shuffle(full_warp<Ctx>, copies ? message.bytes : 0, 0);
         const auto from = ctx.shuffle(full_warp<Ctx>, reinterpret_cast<std::uint64_t>(message.payload), 0);
         const copy_share share{static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
+        ctx.sync(full_warp<Ctx>);  // the other lanes read behind what lane 0 has acquired
         if (bytes != 0) copy_bytes(buffer.data, reinterpret_cast<const std::byte*>(from), bytes, share);
         ctx.sync(full_warp<Ctx>);
     }
@@ -473,7 +478,7 @@ private:
     }
 
     const two_sided_ref& view_;
-    const ring_ends& ends_;
+    ring_ends& ends_;
     request_pool<Ctx> pool_;
     message_waiting<Ctx, Out> waiting_;
     message_sender<Ctx, Out> sender_;

@@ -76,6 +76,7 @@ public:
         if (lanes != width::lane) {
             slot = reinterpret_cast<std::byte*>(ctx.shuffle(full_warp<Ctx>, reinterpret_cast<std::uint64_t>(slot), 0));
             share = {static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
+            ctx.sync(full_warp<Ctx>);  // the other lanes write behind what lane 0 has acquired
         }
         if (slot != nullptr) copy_bytes(slot, buffer.data, buffer.bytes, share);
         if (lanes != width::lane) ctx.sync(full_warp<Ctx>);

@@ -16,8 +16,10 @@ struct ring_ends {
     chunk_sender to[most];
     chunk_receiver from[most];
     std::uint64_t tickets[most];  ///< of each of `to`: which is next, as far as lanes of the block know
+    std::uint32_t any_sources;    ///< receives from any source that have looked at rings
 
     LANEWAY_FN void fill(const two_sided_ref& view, int n_pes) {
+        any_sources = 0;
         for (int pe = 0; pe < n_pes && pe < most; ++pe) {
             to[pe] = view.shards[0].to[pe];
             from[pe] = view.shards[0].from[pe];
