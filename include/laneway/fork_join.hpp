@@ -65,7 +65,8 @@ public:
         return run_with<Function>(deepest_or_fullest_first{}, all);
     }
     /// The same with a policy of the user's, which may have a warp or a thread of the host decide for all: see
-    /// channel.hpp and channel_board.hpp. Warps keep what they produce where the policy says `follows`.
+    /// channel.hpp and channel_board.hpp. Warps keep what they produce where the policy says `follows`; with any other,
+    /// or a scheduler, they keep nothing, and channels have a quarter of memory_bytes all the same.
     template <class Function, class Policy>
     std::vector<typename Function::result> run_with(const Policy& policy,
                                                     const std::vector<typename Function::arguments>& all) {
@@ -129,7 +130,7 @@ public:
     [[nodiscard]] std::uint32_t width() const { return plan_.width; }
 
 private:
-    /// Not where whole blocks work on all calls.
+    /// Whether warps may keep elements of any function.
     static constexpr bool warps_keep = (fork_kernel<Functions, Functions...>::keeps || ...);
 
     /// A GPU has a quarter of a million lanes, whose work may lie at a few depths; a thread has one.

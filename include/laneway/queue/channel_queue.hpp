@@ -11,8 +11,9 @@
 // it is written, so that no second tail follows the first; and the done-count is a bit for each element, whose meaning
 // changes from lap to lap, so that it need not be cleared and an element that is freed twice is seen.
 //
-// Fences are what takes long on GPUs, so enq and tfree come in two halves as well, with one fence between them for all
-// that a warp does at once (docs/design/0108). What comes of reading a word there without a fence is made of its value.
+// Fences are what takes long on GPUs, so enq and tfree come in parts as well, with one release fence for all that a
+// warp does at once (docs/design/0108): enq is take_entries, the fence, store_entries; tfree is the fence, free, check.
+// What follows a word that is read without a fence depends on its value.
 #pragma once
 
 #include "laneway/simt/fail.hpp"
@@ -69,9 +70,9 @@ public:
             std::uint64_t tail = 0, room = 0;
             if (is_leader) {
                 tail = ctx.load(&words_->reserved, order::relaxed, scope::device);
-                // Partner: the exchange in advance. What consumers have read is not overwritten: on GPUs, as a lane
+                // Partner: the maximum in advance. What consumers have read is not overwritten: on GPUs, as a lane
                 // stores behind a branch on this word.
-                const std::uint64_t used = tail - ctx.load(&words_->released, before_fence<Ctx>, scope::device);
+                const std::uint64_t used = tail - ctx.load(&words_->released, dependent_acquire<Ctx>, scope::device);
                 room = used > width_ ? width_ : width_ - used;  // more than all: the tail is old, and cannot be taken
                 room -= room < margin ? room : margin;
             }
@@ -105,12 +106,7 @@ public:
         shared_fence(ctx, order::release, scope::device);
         store_entries(ctx, entry, first, n);
     }
-    /// The same for one element by its place: one that its consumer puts back, for instance. It keeps its space.
-    template <class Ctx>
-    LANEWAY_FN void publish_place(Ctx& ctx, lane_mask mask, std::uint32_t place) const {
-        publish(ctx, mask, position_of(place), 1);
-    }
-    /// The halves of it. Counts `n` elements of each lane as ready, before they can be seen; the lane's first entry.
+    /// The parts of it. Counts `n` elements of each lane as ready, before they can be seen; the lane's first entry.
     /// Called by exactly the lanes of the mask, together.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t take_entries(Ctx& ctx, lane_mask mask, std::uint32_t n) const {
@@ -195,7 +191,7 @@ public:
         std::uint32_t before = 0;
         bool differ = false;
     };
-    /// The halves of it, behind a release shared_fence of lanes that have met: what comes between need not wait for
+    /// The parts of it, behind a release shared_fence of lanes that have met: what comes between need not wait for
     /// what the bits were. Both by exactly the lanes of the mask, together.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN freed_bits free(Ctx& ctx, lane_mask mask, std::uint32_t place) const {
@@ -243,13 +239,6 @@ public:
     [[nodiscard]] LANEWAY_FN std::uint32_t fill(Ctx& ctx) const {
         return look(ctx).ready;
     }
-    /// Elements that could be reserved now, as far as this lane knows. Any lane.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t room(Ctx& ctx) const {
-        const std::uint64_t tail = ctx.load(&words_->reserved, order::relaxed, scope::device);
-        const std::uint64_t used = tail - ctx.load(&words_->released, order::relaxed, scope::device);
-        return used < width_ ? width_ - static_cast<std::uint32_t>(used) : 0;
-    }
 
 private:
     static constexpr std::uint32_t odd_lap = std::uint32_t{1} << 30;
@@ -289,14 +278,18 @@ private:
     static LANEWAY_SLOW bool advance(Ctx& ctx, channel_words* counts, const std::uint32_t* done_bits,
                                      std::uint32_t width) {
         constexpr std::uint32_t words = 8;
+        // Partner: the maximum below. The bits are read after it: older ones, of the lap before the one that begins
+        // there, would say that this one's elements are done.
         const std::uint64_t first = ctx.load(&counts->released, before_fence<Ctx>, scope::device);
+        shared_fence(ctx, order::acquire, scope::device);
         const std::uint32_t all = done_words(width), at = static_cast<std::uint32_t>(first & (width - 1)) / 32;
         std::uint32_t seen[words];
         LANEWAY_UNROLLED
         for (std::uint32_t i = 0; i < words; ++i) {
-            // Partner: the exchange in free. A head that is old sees bits of later laps, which say of its own lap no
-            // more than is true.
-            seen[i] = i <= all ? ctx.load(done_bits + ((at + i) & (all - 1)), before_fence<Ctx>, scope::device) : 0;
+            // Partner: the XOR in free. A head that is old sees bits of later laps, which say of its own lap no more
+            // than is true.
+            seen[i] =
+                i <= all ? ctx.load(done_bits + ((at + i) & (all - 1)), dependent_acquire<Ctx>, scope::device) : 0;
         }
         std::uint64_t head = first;
         LANEWAY_UNROLLED
@@ -310,8 +303,9 @@ private:
             if (done < end || head - first >= width) break;
         }
         if (head == first) return false;
-        // Partner: the load in reserve.
-        ctx.fetch_max(&counts->released, head, behind_fence<Ctx>, scope::device);
+        // Partners: the load in reserve, and the first one here. On GPUs it comes after the bits, as it is made of
+        // them.
+        ctx.fetch_max(&counts->released, head, dependent_release<Ctx>, scope::device);
         return true;
     }
 

@@ -26,10 +26,18 @@ template <class Ctx>
 inline constexpr order behind_fence = acquires_by_fence<Ctx> ? order::relaxed : order::release;
 template <class Ctx>
 inline constexpr order before_fence = acquires_by_fence<Ctx> ? order::relaxed : order::acquire;
-/// That fence. Any lane; of lanes that call it together one instruction, which counts for each of them.
+/// The fence that they share. Any lane; of lanes that call it together one instruction, which counts for each of them.
 template <class Ctx>
 LANEWAY_FN void shared_fence([[maybe_unused]] Ctx& ctx, [[maybe_unused]] order o, [[maybe_unused]] scope s) {
     if constexpr (acquires_by_fence<Ctx>) ctx.fence(o, s);
 }
+
+/// The orders of operations that have no fence on such devices: what is told depends on values that were read before
+/// it, and whoever hears it does, depending on its value, only what a device does in that order: docs/design/0022.
+/// Elsewhere each has its own.
+template <class Ctx>
+inline constexpr order dependent_release = acquires_by_fence<Ctx> ? order::relaxed : order::release;
+template <class Ctx>
+inline constexpr order dependent_acquire = acquires_by_fence<Ctx> ? order::relaxed : order::acquire;
 
 }  // namespace laneway

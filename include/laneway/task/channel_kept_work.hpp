@@ -109,7 +109,7 @@ public:
 private:
     static constexpr unsigned turns_without_sharing = 64;  ///< where others have no room for more
     static constexpr unsigned turns_to_collect = 8;        ///< frames, where they run short
-    static constexpr unsigned turns_to_close = 64;         ///< at most, between telling others of ended children
+    static constexpr unsigned turns_to_close = 64;         ///< between telling others of ended children
     static constexpr std::uint32_t enough_closed = 24;     ///< of them: the next dispatch mostly has room for its own
     static constexpr unsigned turns_to_fill = 4;           ///< between looks for more, where a warp has kept little
     static constexpr unsigned turns_to_queues = 4096;      ///< the same where it has kept enough

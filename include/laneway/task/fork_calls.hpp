@@ -23,7 +23,7 @@ public:
     fork_calls(Graph& graph, const Part& part, channel<fork_element<Function>> to, std::vector<arguments> all)
         : graph_(graph), part_(part), to_(to), all_(std::move(all)) {}
 
-    /// Of the last run, in the order of the calls.
+    /// Of the last run, in the order of the calls; none where it has failed.
     [[nodiscard]] const std::vector<result>& results() const { return results_; }
 
     // As a component, see run/component.hpp.
@@ -33,6 +33,7 @@ public:
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
         graph_.forget_init();  // of a run that did not begin
         roots_.clear();
+        results_.clear();
         const auto pes = static_cast<std::uint64_t>(machine.n_pes());
         for (std::uint64_t pe = 0; pe < pes; ++pe) {
             roots_.emplace_back(machine.device(static_cast<int>(pe)), (all_.size() + pes - 1) / pes);
@@ -49,7 +50,7 @@ public:
     /// Throws device_fault for a call that has not finished once.
     void end(const run_report& report) {
         part_.end(report);
-        results_.resize(all_.size());
+        std::vector<result> told(all_.size());
         for (std::uint64_t pe = 0; pe < roots_.size(); ++pe) {
             const auto ended = roots_[pe].copy_out();
             for (std::uint64_t i = pe; i < all_.size(); i += roots_.size()) {
@@ -58,9 +59,11 @@ public:
                     throw device_fault("call " + std::to_string(i) + " has ended without a result, or with several: " +
                                        "each function finishes once, or forks and syncs");
                 }
-                results_[i] = end.result;
+                told[i] = end.result;
             }
         }
+        results_ = std::move(told);
+        roots_.clear();
     }
     [[nodiscard]] std::string account() const { return part_.account(); }
 

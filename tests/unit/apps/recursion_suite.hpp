@@ -153,12 +153,14 @@ TEST_P(recursion_test, CallsWithoutAResultAreTold) {
     runtime rt(o);
     fork_join program(rt, {10, 64, 1 << 20}, eager_fibonacci{0}, apps::add_both<std::uint64_t>{});
     EXPECT_EQ(program.run<eager_fibonacci>({1}), std::vector<std::uint64_t>{1});
+    auto calls = program.component<eager_fibonacci>({1, 0});
     try {
-        (void)program.run<eager_fibonacci>({1, 0});
+        (void)rt.run(calls);
         ADD_FAILURE() << "nothing was thrown";
     } catch (const device_fault& e) {
         EXPECT_NE(std::string(e.what()).find("call 1 has ended without a result"), std::string::npos) << e.what();
     }
+    EXPECT_TRUE(calls.results().empty());
 }
 
 /// Forks, and never lets the children run.

@@ -90,7 +90,7 @@ private:
             ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
         } else if (number % 5 == 0 && value < put_back) {
             value += put_back;
-            queue.publish_place(ctx, ctx.converged(), place);
+            queue.publish(ctx, ctx.converged(), queue.position_of(place), 1);
             return;
         } else {
             ctx.fetch_add(consumed + number, 1, order::relaxed, scope::device);
@@ -157,7 +157,6 @@ struct lone_warp_program {
         if (got) expect(ctx, first == sum - lane - 1);
         const lane_mask holders = ctx.ballot(all, got);
         const std::uint32_t n = static_cast<std::uint32_t>(Ctx::count_lanes(holders));
-        expect(ctx, queue.room(ctx) == queue.width() - n * (n + 1) / 2);
         // The upper half are ready before the lower one.
         const lane_mask upper = ctx.ballot(all, got && lane >= n / 2), lower = ctx.ballot(all, got && lane < n / 2);
         if ((upper >> lane & 1) != 0) queue.publish(ctx, upper, first, lane + 1);
