@@ -236,6 +236,30 @@ TEST_P(device_memory_test, AFullQuotaIsNamed) {
     EXPECT_NE(too_large.find("1048576 bytes asked for, of quota 0, which has 131072"), std::string::npos) << too_large;
 }
 
+/// One lane requests pieces until there is no room.
+struct request_all {
+    device_memory_ref quota;
+    std::uint64_t bytes;
+    symmetric_ref<std::uint64_t> served, contended;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.pe() != 0 || ctx.rank() != 0) return;
+        heap_piece got = quota.try_request(ctx, bytes);
+        for (; got.address != nullptr; got = quota.try_request(ctx, bytes)) atomic_add(ctx, served[0], 1);
+        if (got.contended) atomic_add(ctx, contended[0], 1);
+    }
+};
+
+TEST_P(device_memory_test, ARequestOfAFullQuotaSaysThatNobodyWasFaster) {
+    runtime rt(memory_options(GetParam()));
+    const auto memory = rt.device_memory({.bytes = 1 << 17, .page_bytes = 4096, .quotas = {{"small", 4 * 4096}}});
+    const auto served = rt.allocate<std::uint64_t>(1), contended = rt.allocate<std::uint64_t>(1);
+    EXPECT_NO_THROW(rt.run(request_all{memory.ref(), 2048, served.ref(), contended.ref()}));
+    EXPECT_EQ(served.copy_out(0)[0], 8u);
+    EXPECT_EQ(contended.copy_out(0)[0], 0u);
+}
+
 enum class mistake { twice, inside, foreign };
 
 struct release_wrongly {
