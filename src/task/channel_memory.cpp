@@ -340,6 +340,7 @@ std::vector<std::uint64_t> channel_memory::unfreed_by_warps(std::uint32_t number
 
 void channel_store::prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
                             const warp_plan& warps, const run_deadline& until) {
+    scheduling_.reset();  // of a run that did not begin or did not end: its boards go
     if (plans != plans_ || warps != warps_ || plan.grids != grids_) {
         memories_.clear();
         plans_.clear();

@@ -35,11 +35,15 @@ public:
     LANEWAY_FN bool dispatch(Ctx& ctx, warp_type& warp, std::uint32_t number) {
         if (!team_.lead(ctx)) return help(ctx, warp);
         const channel_queue_ref queue = warp.view.set.queue(number);
-        // Its share, so that other blocks find some.
-        const std::uint32_t limit =
-            once(ctx, full_warp<Ctx>, [&] { return queue.fill(ctx) / (2 * warp.view.blocks) + 1; });
+        std::uint32_t limit = 0;
+        const std::uint64_t next = once(ctx, full_warp<Ctx>, [&] {
+            const channel_queue_ref::queue_view seen = queue.look(ctx);
+            limit = share_of(warp.view, seen.ready);
+            return seen.next;
+        });
+        limit = ctx.shuffle(full_warp<Ctx>, limit, Ctx::first_lane(full_warp<Ctx>));
         std::uint32_t place = 0;
-        const int count = queue.claim(ctx, limit, place);
+        const int count = queue.claim(ctx, limit, place, ~std::uint64_t{0}, next);
         if (count == 0) {
             team_.dismiss(ctx);
             return false;
@@ -50,6 +54,10 @@ public:
     }
 
 private:
+    /// Of elements ready in a queue, so that other blocks find some; a queue is in one shard, which few blocks look at.
+    static LANEWAY_FN std::uint32_t share_of(const View& view, std::uint32_t ready) {
+        return static_cast<std::uint32_t>(std::uint64_t{ready} * view.set.n_shards / (2 * view.blocks)) + 1;
+    }
     LANEWAY_FN void work(Ctx& ctx, warp_type& warp) {
         const channel_set_ref& set = warp.view.set;
         std::uint32_t filled = warp_type::none;

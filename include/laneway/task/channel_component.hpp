@@ -106,14 +106,15 @@ public:
         if constexpr (scheduler_of<Policy> == channel_scheduler::host_thread) {
             if (machine.n_processes() > 1) throw usage_error("a thread of the host schedules in jobs of one process");
             using by = channel_scheduling::rank_function;
-            scheduler_ = std::make_shared<channel_scheduling>(
+            const auto made = std::make_shared<channel_scheduling>(
                 store_.memories(), by([policy = policy_](const auto&... of) { return channel_rank(policy, of...); }));
-            machine.attach(scheduler_);
+            machine.attach(made);
+            store_.keep_scheduling(made);
         }
     }
     [[nodiscard]] ref_type ref(int pe) const { return graph_ref_of(store_, pe, policy_, kernels_, first_arrivals_); }
     void end(const run_report&) {
-        scheduler_.reset();
+        store_.keep_scheduling(nullptr);
         audit_channels(plans_, store_.memories());
     }
     [[nodiscard]] std::string account() const { return failure_text(plans_, store_.memories(), owner_.fault()); }
@@ -128,7 +129,6 @@ private:
     Policy policy_;
     task_types<Kernels...> kernels_;
     std::uint32_t first_arrivals_ = 0;
-    std::shared_ptr<channel_scheduling> scheduler_;  ///< while a run goes on
 };
 
 }  // namespace laneway

@@ -9,6 +9,7 @@
 #include "laneway/comm/comm_plan.hpp"
 #include "laneway/memory/symmetric_array.hpp"
 #include "laneway/simt/device.hpp"
+#include "laneway/simt/host_service.hpp"
 #include "laneway/simt/run_deadline.hpp"
 #include "laneway/task/channel_moving.hpp"
 #include "laneway/task/channel_statistics.hpp"
@@ -149,6 +150,8 @@ public:
 
     /// Has warps get their orders from this scheduler in the next run.
     void set_boards(const comm_plan& plan, channel_scheduler by);
+    /// Keeps what gives orders on these boards, until nullptr or the next prepare(): no longer than the boards.
+    void keep_scheduling(std::shared_ptr<host_service> scheduling) { scheduling_ = std::move(scheduling); }
 
     /// Of the run, with the channels that it has added.
     [[nodiscard]] const std::vector<channel_plan>& plans() const { return plans_; }
@@ -163,6 +166,7 @@ private:
     std::vector<pe_grid> grids_;
     std::vector<channel_memory> memories_;
     std::unique_ptr<symmetric_array<std::uint32_t>> requests_;
+    std::shared_ptr<host_service> scheduling_;
 };
 
 /// What they have done since they were emptied.
