@@ -9,6 +9,7 @@
 
 #include "laneway/base/options.hpp"
 #include "laneway/comm/comm_resources.hpp"
+#include "laneway/comm/mailbox_handle.hpp"
 #include "laneway/run/component_messages.hpp"
 #include "laneway/run/host_inbox.hpp"
 #include "laneway/run/program.hpp"
