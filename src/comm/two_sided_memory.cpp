@@ -37,9 +37,7 @@ free_numbers_ref free_of(const buffer<std::uint32_t>& places, free_numbers_words
 
 /// On GPUs some sixty microseconds. It must be longer than a message takes through the queues: then a lane whose
 /// partner has gone through them once still looks when the answer comes, and both receive so from then on.
-std::uint32_t looks_of(device_kind of) {
-    return of == device_kind::cuda ? 96 : of == device_kind::checked ? 4 : 1;
-}
+std::uint32_t looks_of(device_kind of) { return of == device_kind::cuda ? 96 : of == device_kind::checked ? 4 : 1; }
 
 void must_be_power(std::uint32_t value, std::uint32_t least, std::uint32_t most, const char* name) {
     if (std::has_single_bit(value) && value >= least && value <= most) return;
