@@ -83,7 +83,8 @@ def _by_options(message: str, app: typer.Typer) -> str:
     each = about and (names.get(about[1]) or names.get(f"no_{about[1]}"))
     if not about or not each:
         return message
-    name: str = each.human_readable_name if each.param_type_name == "argument" else max(each.opts, key=len)
+    is_argument = each.param_type_name == "argument"
+    name: str = (each.metavar or str(each.name).upper()) if is_argument else max(each.opts, key=len)
     return name + message[about.end() :]
 
 

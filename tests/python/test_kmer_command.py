@@ -119,7 +119,7 @@ def test_wrong_option(laneway: Run, reads: Path, tmp_path: Path, arguments: list
         (["--simulate", "50"], "longer than a genome"),
         (["--simulate", "500", "--coverage", "0"], "coverage"),
         (["--simulate", "500", "--error-rate", "1.5"], "error rate"),
-        (["--simulate", "500", "--read-length", "0"], "read_length"),
+        (["--simulate", "500", "--read-length", "0"], "--read-length"),
         (["--simulate", "500", "--read-length", "3"], "no k-mers"),
     ],
 )
