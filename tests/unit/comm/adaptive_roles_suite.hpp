@@ -6,27 +6,27 @@
 
 namespace laneway::test {
 
-struct parcel {
+struct crate {
     std::uint32_t weight;
 };
-/// Counts parcels, and those that no warp of the floor has served: of each block the first one beside the control warp.
-struct weigh_parcel {
+/// Counts crates, and those that no warp of the floor has served: of each block the first one beside the control warp.
+struct weigh_crate {
     symmetric_ref<std::uint64_t> sums;  ///< all, by others
 
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx& ctx, const parcel& p) const {
+    LANEWAY_FN void operator()(Ctx& ctx, const crate& p) const {
         atomic_add(ctx, sums[0], p.weight);
         if (ctx.warp() > (ctx.block() == 0 ? 1 : 0)) atomic_add(ctx, sums[1], p.weight);
     }
 };
-/// Answered by a parcel to the poster.
-struct order_for_parcel {
+/// Answered by a crate to the poster.
+struct order_for_crate {
     std::uint32_t weight;
 };
-struct send_parcel {
-    using answer = parcel;
+struct send_crate {
+    using answer = crate;
     template <class Ctx>
-    LANEWAY_FN parcel operator()(Ctx&, const order_for_parcel& asked) const {
+    LANEWAY_FN crate operator()(Ctx&, const order_for_crate& asked) const {
         return {asked.weight};
     }
 };
@@ -40,7 +40,7 @@ struct compute_beside_messages {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        for (std::uint64_t i = 0; ctx.pe() == 0 && i < messages; ++i) (void)box.post(ctx, 1, parcel{1});
+        for (std::uint64_t i = 0; ctx.pe() == 0 && i < messages; ++i) (void)box.post(ctx, 1, crate{1});
         if (ctx.pe() != 1 || ctx.block() != 1) return;
         const std::uint64_t all = messages * static_cast<std::uint64_t>(ctx.n_blocks());
         while (ctx.load(&sums.local(ctx)[0], order::relaxed, scope::system) < all && !stopped(ctx)) ctx.pause();
@@ -54,21 +54,21 @@ TEST(adaptive_threads_test, ServeForOneThatComputes) {
         runtime rt(o);
         const auto sums = rt.allocate<std::uint64_t>(2);
         const std::uint64_t messages = 300;
-        rt.run(compute_beside_messages{sums.ref(), messages}, rt.mailbox<parcel>(weigh_parcel{sums.ref()}));
+        rt.run(compute_beside_messages{sums.ref(), messages}, rt.mailbox<crate>(weigh_crate{sums.ref()}));
         EXPECT_EQ(sums.copy_out(1)[0], 3 * messages);
     });
 }
 #endif
 
-/// Lanes of PE 0 post parcels and orders to PE 1, whose bodies return at once.
+/// Lanes of PE 0 post crates and orders to PE 1, whose bodies return at once.
 struct post_to_idle_pe {
     std::uint64_t messages;
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         for (std::uint64_t i = 0; ctx.pe() == 0 && i < messages; ++i) {
-            (void)box.post(ctx, 1, parcel{1});
-            (void)box.post(ctx, 1, order_for_parcel{1});
+            (void)box.post(ctx, 1, crate{1});
+            (void)box.post(ctx, 1, order_for_crate{1});
         }
     }
 };
@@ -82,9 +82,9 @@ TEST_P(adaptive_roles_test, WarpsThatHaveReturnedServe) {
         runtime rt(o);
         const auto sums = rt.allocate<std::uint64_t>(2);
         const auto report =
-            rt.run(post_to_idle_pe{8}, rt.mailbox<parcel, order_for_parcel>(weigh_parcel{sums.ref()}, send_parcel{}));
-        EXPECT_EQ(3 * sums.copy_out(1)[0], report.posted) << "parcels, orders, and parcels that these bring";
-        EXPECT_EQ(sums.copy_out(0)[0], sums.copy_out(1)[0]) << "each order has brought a parcel";
+            rt.run(post_to_idle_pe{8}, rt.mailbox<crate, order_for_crate>(weigh_crate{sums.ref()}, send_crate{}));
+        EXPECT_EQ(3 * sums.copy_out(1)[0], report.posted) << "crates, orders, and crates that these bring";
+        EXPECT_EQ(sums.copy_out(0)[0], sums.copy_out(1)[0]) << "each order has brought a crate";
         by_others += sums.copy_out(1)[1];
     });
     if (is_checked(GetParam())) {
