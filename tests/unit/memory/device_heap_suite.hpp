@@ -84,7 +84,8 @@ inline void free_all(machine& machine, const device_heap& heap, const std::vecto
     EXPECT_EQ(wrong.copy_out()[0], 0u);
 }
 
-/// Lanes allocate until the heap is full, by one size; nobody frees.
+/// Lanes insist on so many pieces of one size; nobody frees. A lane that has a page in hand may be away for long, and
+/// allocate() would not wait for it.
 struct filling_program {
     static constexpr int cuda_warps = 2;
     device_heap_ref heap;
@@ -92,26 +93,30 @@ struct filling_program {
     std::uint64_t most = 0;
     std::uint64_t* drawn = nullptr;  ///< requests
     std::uint64_t* refused = nullptr;
-    bool alone = false;  ///< one lane, for all
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        if (alone && (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0)) return;
         while (ctx.fetch_add(drawn, 1, order::relaxed, scope::device) < most) {
-            if (heap.allocate(ctx, bytes) == nullptr) ctx.fetch_add(refused, 1, order::relaxed, scope::device);
+            if (heap.insist(ctx, bytes).address == nullptr) ctx.fetch_add(refused, 1, order::relaxed, scope::device);
         }
     }
 };
 
+/// How many pieces of a size lanes get that ask for `most` together.
+inline std::uint64_t fill(machine& machine, const device_heap& heap, std::uint32_t quota, std::size_t bytes,
+                          std::uint64_t most) {
+    const buffer<std::uint64_t> counters(machine.device(0), 2);
+    run_programs(machine, small_grid(machine), 100, [&](int) {
+        return filling_program{heap.ref(quota), bytes, most, counters.data(), counters.data() + 1};
+    });
+    return most - counters.copy_out()[1];
+}
+
 /// A whole heap gives all of its bytes, in pieces of one size, to lanes that ask together, and is whole afterwards.
 inline void expect_gives_all(machine& machine, const device_heap& heap, const device_heap_options& options,
                              std::size_t bytes) {
-    const buffer<std::uint64_t> counters(machine.device(0), 2);
     const std::uint64_t most = options.bytes / bytes;
-    run_programs(machine, small_grid(machine), 100, [&](int) {
-        return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1, false};
-    });
-    EXPECT_EQ(counters.copy_out()[1], 0u) << "refused, of " << most << " pieces of " << bytes << " bytes";
+    EXPECT_EQ(fill(machine, heap, 0, bytes, most), most) << "pieces of " << bytes << " bytes";
     EXPECT_EQ(heap.live().size(), most);
     EXPECT_EQ(heap.statistics().free_pages, 0u);
     free_all(machine, heap, heap.live());
@@ -122,14 +127,8 @@ inline void expect_gives_all(machine& machine, const device_heap& heap, const de
 /// hold.
 inline void expect_fills_up(machine& machine, const device_heap& heap, const device_heap_options& options,
                             std::size_t bytes) {
-    // Who is refused while another lane sets a page up asks once more, alone.
-    for (const bool alone : {false, true}) {
-        const std::uint64_t most = (options.bytes - heap.statistics().used_bytes) / bytes;
-        const buffer<std::uint64_t> counters(machine.device(0), 2);
-        run_programs(machine, small_grid(machine), 100, [&](int) {
-            return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1, alone};
-        });
-    }
+    const std::uint64_t most = (options.bytes - heap.statistics().used_bytes) / bytes;
+    (void)fill(machine, heap, 0, bytes, most);
     const auto live = heap.live();
     const auto held = std::count_if(live.begin(), live.end(), [&](const auto& one) { return one.bytes == bytes; });
     EXPECT_EQ(static_cast<std::size_t>(held) * bytes % options.page_bytes, 0u)
@@ -484,16 +483,6 @@ TEST_P(device_heap_test, OfLanesThatFreeOnePieceTogetherOneDoes) {
         EXPECT_EQ(counters.copy_out()[0], counters.copy_out()[1]);
         expect_whole(heap, size);
     });
-}
-
-/// How many pieces of a size lanes get that ask for `most` together.
-inline std::uint64_t fill(machine& machine, const device_heap& heap, std::uint32_t quota, std::size_t bytes,
-                          std::uint64_t most) {
-    const buffer<std::uint64_t> counters(machine.device(0), 2);
-    run_programs(machine, small_grid(machine), 100, [&](int) {
-        return filling_program{heap.ref(quota), bytes, most, counters.data(), counters.data() + 1};
-    });
-    return most - counters.copy_out()[1];
 }
 
 TEST_P(device_heap_test, QuotasHoldAndEmptyPagesServeWhoeverHasNone) {
