@@ -9,6 +9,7 @@
 #include "laneway/simt/context.hpp"
 #include "laneway/simt/cpu/atomics.hpp"
 #include "laneway/simt/cpu/catching.hpp"
+#include "laneway/simt/cpu/random_delays.hpp"
 
 namespace laneway::cpu {
 
@@ -80,7 +81,7 @@ public:
         if (vain_.pauses >= pauses_before_clock && vain_.pauses % 16 == 0) nap_after_long();
     }
     void worked() { vain_.pauses = 0; }
-    void step() {}
+    void step() { random_delays::step(); }
 
 private:
     static constexpr unsigned pauses_before_clock = 1024;
