@@ -34,7 +34,7 @@ private:
     template <class Ctx>
     LANEWAY_FN bool done(Ctx& ctx, given_piece& one) const {
         switch (what) {
-            case allocate: one.address = static_cast<std::byte*>(heap.allocate(ctx, one.bytes)); return true;
+            case allocate: one.address = static_cast<std::byte*>(heap.insist(ctx, one.bytes).address); return true;
             case deallocate: return heap.deallocate(ctx, one.address);
             case fill:
                 for (std::size_t b = 0; b < one.bytes; ++b) one.address[b] = std::byte{sealed_byte(one.seal, b)};
@@ -59,16 +59,7 @@ public:
     device_heap_under_test(const std::string& devices, std::uint64_t seed)
         : machine_(devices, seed), options_(small_heap(devices)), heap_(machine_.device(0), options_) {}
 
-    /// What was refused is asked for once more: a span may be, while others are claimed.
-    void allocate(std::vector<given_piece>& pieces) override {
-        act(batch_program::allocate, pieces);
-        for (given_piece& one : pieces) {
-            if (one.address != nullptr || one.bytes <= options_.page_bytes / 2) continue;
-            std::vector<given_piece> again{one};
-            act(batch_program::allocate, again);
-            one = again[0];
-        }
-    }
+    void allocate(std::vector<given_piece>& pieces) override { act(batch_program::allocate, pieces); }
     void deallocate(const std::vector<given_piece>& pieces) override {
         auto copy = pieces;
         EXPECT_EQ(act(batch_program::deallocate, copy), 0u) << "a live piece was not freed";
