@@ -129,8 +129,8 @@ TEST_P(bfs_graphs_test, HubsArePushedByAllWarps) {
 
 TEST_P(bfs_graphs_test, LongPath) {
     std::vector<arc> path;
-    for (std::uint64_t v = 1; v < 20'000; ++v) path.push_back({v - 1, v, 1});
-    EXPECT_EQ(finds_levels(make_graph(20'000, path), {0}, job()).levels, 19'999u);
+    for (std::uint64_t v = 1; v < 5'000; ++v) path.push_back({v - 1, v, 1});
+    EXPECT_EQ(finds_levels(make_graph(5'000, path), {0}, job()).levels, 4'999u);
 }
 
 // The same distances whichever way is taken, and the way that suits the graph.
