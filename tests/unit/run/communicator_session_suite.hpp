@@ -553,6 +553,47 @@ TEST_P(communicator_session, LongMessagesAreLeftForLanes) {
     }
 }
 
+/// A lane sends two short messages, and a long one behind them.
+struct long_one_behind_others {
+    symmetric_ref<std::uint64_t> words;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        if (ctx.rank() % lanes != lanes - 1 || ctx.pe() != 0) return;
+        const int last = ctx.n_pes() - 1;
+        for (std::uint32_t i = 1; i < 3; ++i) {
+            if (world.send(ctx, words[i], 1, last, i) != status::ok) return;
+        }
+        (void)world.send(ctx, words[0], 16, last, 5);
+    }
+};
+
+/// One that is too long for a matched probe, and lies in its ring still, does not overtake what was sent before it.
+TEST_P(communicator_session, LongMessagesThatAreLeftKeepTheirTurn) {
+    for (const bool unordered : {false, true}) {
+        runtime rt(options_of(GetParam(), 9));
+        auto words = rt.allocate<std::uint64_t>(16), got = rt.allocate<std::uint64_t>(16);
+        const int last = rt.n_pes() - 1;
+        words.copy_in(0, words_of(0, 16, 3));
+        auto world =
+            rt.communicator({.unexpected = 1, .rules = {unordered, unordered, false, unordered}, .host_bytes = 64});
+        auto session = rt.start(long_one_behind_others{words.ref()}, world);
+        EXPECT_EQ(world.probe(last, 0, 5).bytes, 128u);  // all have come, and one may wait
+        EXPECT_NE(thrown<usage_error>([&] { (void)world.improbe(last, 0, 5); }).find("128 bytes"), std::string::npos);
+        EXPECT_NE(thrown<usage_error>([&] { (void)world.mprobe(last, 0, 5); }).find("128 bytes"), std::string::npos);
+        for (std::uint32_t i = 1; i < 3; ++i) {
+            std::uint64_t a[8] = {};
+            EXPECT_EQ(world.recv(last, a, 8, 0, unordered ? i : any_tag).tag, i);
+            EXPECT_EQ(a[0], words_of(0, 16, 3)[i]);
+        }
+        session.stop();
+        rt.run(one_of_lanes{got.ref(), one_of_lanes::receives}, world);
+        EXPECT_EQ(got.copy_out(last), words_of(0, 16, 3));
+        EXPECT_TRUE(world.pending().empty()) << world.account();
+        EXPECT_LE(world.statistics(last).max_unexpected, 1u);
+    }
+}
+
 /// A thread is interrupted while its matched probe goes on: the next one gets the message.
 TEST_P(communicator_session, AnInterruptionLosesNoMatchedMessage) {
     runtime rt(options_of(GetParam(), 8));

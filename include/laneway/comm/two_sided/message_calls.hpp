@@ -182,7 +182,7 @@ public:
         std::uint32_t number = 0;
         const status claimed = sender_.claim(ctx, site, false, number);
         if (claimed != status::ok) return claimed;
-        const message_request asked = ask_for_match(ctx, key, ~std::uint64_t{0}, number);
+        const message_request asked = ask_for_match(ctx, key, any_length, number);
         const status waited = waiting_.wait(ctx, site, [&] { return pool_.look(ctx, asked).is_over(); });
         if (waited != status::ok) return waited;
         if (pool_.look(ctx, asked).state() == request_word::nothing) return take(ctx, asked, what);
