@@ -97,7 +97,7 @@ matching_options engine_options(const communicator_options& o) {
 
 two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options,
                                              int n_pes)
-    : next(owner, static_cast<std::size_t>(n_pes)), taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots),
+    : read(owner, static_cast<std::size_t>(n_pes)), taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots),
       kept(owner, options.rules.is_unordered() ? taken.size() : 1), asked(owner, asked_places(options)),
       sends(owner, taken.size()), sending(owner, taken.size()), unexpected(owner, places(options)),
       free_places(owner, places(options)), returned(owner, returned_places(options)), state(owner, 1) {
@@ -159,7 +159,7 @@ message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const mess
     }
     made.to = rings.to(pe);
     made.from = rings.from(pe);
-    made.next = shard.next.data();
+    made.read = shard.read.data();
     made.taken = shard.taken.data();
     made.kept = shard.kept.data();
     made.asked = {shard.asked.data(), &shard.state.data()->asked, &shard.state.data()->answered,

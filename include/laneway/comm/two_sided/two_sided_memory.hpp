@@ -84,7 +84,7 @@ private:
 
         std::optional<matching_engine> engine;
         std::optional<unordered_table> table;  ///< one of the two
-        buffer<std::uint64_t> next;
+        buffer<ring_progress> read;
         buffer<std::uint32_t> taken;
         buffer<std::uint32_t> kept;
         buffer<std::uint64_t> asked;
