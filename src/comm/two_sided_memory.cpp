@@ -35,6 +35,17 @@ free_numbers_ref free_of(const buffer<std::uint32_t>& places, free_numbers_words
     return {places.data(), &words, static_cast<std::uint32_t>(places.size())};
 }
 
+/// Places of requests as they are now, but all free, of the next generation: handles that lanes keep name none of them.
+std::vector<request_slot> all_free_again(const buffer<request_slot>& requests) {
+    std::vector<request_slot> slots = requests.copy_out();
+    for (request_slot& slot : slots) {
+        const request_word last{slot.word};
+        slot = {};
+        slot.word = request_word::of(last.generation() + 1, request_word::free);
+    }
+    return slots;
+}
+
 /// On GPUs some sixty microseconds. It must be longer than a message takes through the queues: then a lane whose
 /// partner has gone through them once still looks when the answer comes, and both receive so from then on.
 std::uint32_t looks_of(device_kind of) { return of == device_kind::cuda ? 96 : of == device_kind::checked ? 4 : 1; }
@@ -227,7 +238,10 @@ std::uint64_t two_sided_memory::held_bytes() const {
 void two_sided_memory::clear() {
     for (const auto& rings : rings_) rings->reset();
     answers_.clear();
+    std::vector<std::vector<request_slot>> requests;
+    for (const part& left : parts_) requests.push_back(all_free_again(left.requests));
     make_parts();
+    for (std::size_t pe = 0; pe < parts_.size(); ++pe) parts_[pe].requests.copy_in(requests[pe]);
 }
 
 matching_statistics two_sided_memory::statistics(const shard_memory& shard) const {

@@ -65,6 +65,7 @@ public:
 
     [[nodiscard]] two_sided_ref ref(int pe) const;
     [[nodiscard]] std::uint64_t held_bytes() const;
+    /// As new, behind a run that has failed; handles of its requests are refused also then.
     void clear();
 
     /// What stands in the queues: requests, then unexpected messages in their order.
