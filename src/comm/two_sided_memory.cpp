@@ -166,7 +166,7 @@ message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const mess
     if (shard.engine) made.engine = shard.engine->ref();
     if (shard.table) {
         made.table = shard.table->ref();
-        made.table.looks = &shard.state.data()->counts.looks;
+        made.table.counts = &shard.state.data()->counts;
     }
     made.to = rings.to(pe);
     made.from = rings.from(pe);
@@ -266,6 +266,7 @@ communicator_statistics two_sided_memory::statistics(int pe) const {
         all.counts.unexpected += one.counts.unexpected;
         all.counts.matches += one.counts.matches;
         all.counts.looks += one.counts.looks;
+        all.counts.deepest = std::max(all.counts.deepest, one.counts.deepest);
         if (one.counts.messages + one.counts.receives != 0) ++all.engines_used;
         all.posted += one.posted;
         all.unexpected += one.unexpected;

@@ -312,6 +312,22 @@ TEST_P(matching_test, SearchesAreShortHoweverLongTheQueues) {
     EXPECT_LT(engine.statistics().counts.looks, 6000u) << "in 4000 searches";
 }
 
+TEST_P(matching_test, TellsTheDeepestSearch) {
+    machine machine(GetParam());
+    const matching_engine engine(machine.device(0), {64, 64, 1, {}});  // all keys in one chain
+    const auto depth_behind = [&](const std::vector<match_step>& script) {
+        (void)run(machine, engine, script);
+        return engine.statistics().counts.max_depth();
+    };
+    std::vector<match_step> posts;
+    for (std::uint32_t i = 0; i < 9; ++i) posts.push_back({step_kind::post, {1, i}, i, 1});
+    EXPECT_EQ(depth_behind(posts), 0u) << "no message waits";
+    EXPECT_EQ(depth_behind({{step_kind::arrive, {1, 0}, 0, 1}}), 1u);
+    EXPECT_EQ(depth_behind({{step_kind::arrive, {1, 8}, 1, 1}}), 8u);
+    EXPECT_EQ(depth_behind({{step_kind::arrive, {1, 2}, 2, 1}}), 8u) << "the second one";
+    EXPECT_EQ(engine.statistics().counts.looks, 11u);
+}
+
 TEST_P(matching_test, RefusesSizesThatCannotBe) {
     machine machine(GetParam());
     const auto device = machine.device(0);

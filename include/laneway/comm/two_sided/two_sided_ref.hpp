@@ -56,7 +56,8 @@ struct shard_state {
     std::uint64_t team_turns;  ///< the same, begun by several warps of a block
     alignas(destructive_bytes) std::uint64_t returned;  ///< of the queue `returned`
     alignas(destructive_bytes) std::uint64_t reclaimed;
-    /// Of a table, for what turns have matched; engines have their own. Lanes add receives that wait, and looks.
+    /// Of a table, for what turns have matched; engines have their own. Lanes add receives that wait, and how deep
+    /// they search.
     alignas(destructive_bytes) match_counts counts;
     std::uint64_t cancelled;  ///< receives of a table
     std::uint64_t met;        ///< further receives, each with its message, which was there before; lanes add them
