@@ -97,6 +97,7 @@ public:
             replay.matches += now.counts.matches;
             replay.searches += now.counts.messages + now.counts.receives;
             replay.looks += now.counts.looks;
+            replay.max_depth = std::max(replay.max_depth, now.counts.max_depth());
             first += queues[q].size();
             q += static_cast<std::size_t>(machine_.n_pes());
         }

@@ -31,8 +31,9 @@ struct matching_replay {
     std::vector<std::uint32_t> max_unexpected;  ///< messages that did
     std::uint64_t matches = 0;
     std::uint64_t searches = 0;
-    std::uint64_t looks = 0;  ///< entries that these looked at; none where message and receive came together
-    double seconds = 0;       ///< all engines at work, without the copies before and after
+    std::uint64_t looks = 0;      ///< entries that these looked at; none where message and receive came together
+    std::uint64_t max_depth = 0;  ///< those of one search, at most
+    double seconds = 0;           ///< all engines at work, without the copies before and after
 };
 
 /// Matches the events of all queues, each in MPI's order, on the devices of a runtime: a warp takes a queue, or a block

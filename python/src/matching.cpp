@@ -64,6 +64,7 @@ void register_matching(nb::module_& module) {
         .def_prop_ro("matches", [](const replayed& r) { return r.replay.matches; })
         .def_prop_ro("searches", [](const replayed& r) { return r.replay.searches; })
         .def_prop_ro("looks", [](const replayed& r) { return r.replay.looks; })
+        .def_prop_ro("max_depth", [](const replayed& r) { return r.replay.max_depth; })
         .def_prop_ro("seconds", [](const replayed& r) { return r.replay.seconds; });
     module.def("replay_matches", &replay, "session"_a, "is_message"_a.noconvert(), "sources"_a.noconvert(),
                "tags"_a.noconvert(), "starts"_a.noconvert(), "no_any_source"_a, "no_any_tag"_a, "no_unexpected"_a,

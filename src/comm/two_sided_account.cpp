@@ -124,7 +124,7 @@ std::vector<pending_message> two_sided_memory::pending() const {
 std::uint64_t two_sided_memory::on_their_way(int pe) const {
     std::uint64_t n = 0;
     for (std::size_t s = 0; s < rings_.size(); ++s) {
-        for (const std::uint64_t next : parts_[static_cast<std::size_t>(pe)].shards[s]->next.copy_out()) n -= next;
+        for (const auto& ring : parts_[static_cast<std::size_t>(pe)].shards[s]->read.copy_out()) n -= ring.next;
         for (const std::uint32_t taken : parts_[static_cast<std::size_t>(pe)].shards[s]->taken.copy_out()) n -= taken;
         for (int source = 0; source < machine_.n_pes(); ++source) {
             n += rings_[s]->drawn(source)[static_cast<std::size_t>(pe)];

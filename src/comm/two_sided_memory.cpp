@@ -35,6 +35,17 @@ free_numbers_ref free_of(const buffer<std::uint32_t>& places, free_numbers_words
     return {places.data(), &words, static_cast<std::uint32_t>(places.size())};
 }
 
+/// Places of requests as they are now, but all free, of the next generation: handles that lanes keep name none of them.
+std::vector<request_slot> all_free_again(const buffer<request_slot>& requests) {
+    std::vector<request_slot> slots = requests.copy_out();
+    for (request_slot& slot : slots) {
+        const request_word last{slot.word};
+        slot = {};
+        slot.word = request_word::of(last.generation() + 1, request_word::free);
+    }
+    return slots;
+}
+
 /// On GPUs some sixty microseconds. It must be longer than a message takes through the queues: then a lane whose
 /// partner has gone through them once still looks when the answer comes, and both receive so from then on.
 std::uint32_t looks_of(device_kind of) { return of == device_kind::cuda ? 96 : of == device_kind::checked ? 4 : 1; }
@@ -97,7 +108,7 @@ matching_options engine_options(const communicator_options& o) {
 
 two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options,
                                              int n_pes)
-    : next(owner, static_cast<std::size_t>(n_pes)), taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots),
+    : read(owner, static_cast<std::size_t>(n_pes)), taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots),
       kept(owner, options.rules.is_unordered() ? taken.size() : 1), asked(owner, asked_places(options)),
       sends(owner, taken.size()), sending(owner, taken.size()), unexpected(owner, places(options)),
       free_places(owner, places(options)), returned(owner, returned_places(options)), state(owner, 1) {
@@ -155,11 +166,11 @@ message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const mess
     if (shard.engine) made.engine = shard.engine->ref();
     if (shard.table) {
         made.table = shard.table->ref();
-        made.table.looks = &shard.state.data()->counts.looks;
+        made.table.counts = &shard.state.data()->counts;
     }
     made.to = rings.to(pe);
     made.from = rings.from(pe);
-    made.next = shard.next.data();
+    made.read = shard.read.data();
     made.taken = shard.taken.data();
     made.kept = shard.kept.data();
     made.asked = {shard.asked.data(), &shard.state.data()->asked, &shard.state.data()->answered,
@@ -227,7 +238,10 @@ std::uint64_t two_sided_memory::held_bytes() const {
 void two_sided_memory::clear() {
     for (const auto& rings : rings_) rings->reset();
     answers_.clear();
+    std::vector<std::vector<request_slot>> requests;
+    for (const part& left : parts_) requests.push_back(all_free_again(left.requests));
     make_parts();
+    for (std::size_t pe = 0; pe < parts_.size(); ++pe) parts_[pe].requests.copy_in(requests[pe]);
 }
 
 matching_statistics two_sided_memory::statistics(const shard_memory& shard) const {
@@ -252,6 +266,7 @@ communicator_statistics two_sided_memory::statistics(int pe) const {
         all.counts.unexpected += one.counts.unexpected;
         all.counts.matches += one.counts.matches;
         all.counts.looks += one.counts.looks;
+        all.counts.deepest = std::max(all.counts.deepest, one.counts.deepest);
         if (one.counts.messages + one.counts.receives != 0) ++all.engines_used;
         all.posted += one.posted;
         all.unexpected += one.unexpected;

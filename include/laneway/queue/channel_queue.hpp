@@ -29,6 +29,17 @@ struct channel_words {
     std::uint64_t dispatched;  ///< entries that consumers have claimed
 };
 
+/// Entries of a queue that are ready, and the one that is claimed next, as a lane has seen them at one moment.
+struct ready_entries {
+    std::uint64_t count, next;
+};
+template <class Ctx>
+[[nodiscard]] LANEWAY_FN ready_entries ready_in(Ctx& ctx, const channel_words& words) {
+    // Dispatched first: it is never more than what is ready.
+    const std::uint64_t dispatched = ctx.load(&words.dispatched, order::relaxed, scope::device);
+    return {ctx.load(&words.ready, order::relaxed, scope::device) - dispatched, dispatched};
+}
+
 /// Device view of a queue; all its memory is the PE's. Trivially copyable, cheap to make.
 class channel_queue_ref {
 public:
@@ -229,10 +240,8 @@ public:
     };
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN queue_view look(Ctx& ctx) const {
-        // Dispatched first: it is never more than what is ready.
-        const std::uint64_t dispatched = ctx.load(&words_->dispatched, order::relaxed, scope::device);
-        const std::uint64_t filled = ctx.load(&words_->ready, order::relaxed, scope::device) - dispatched;
-        return {filled < width_ ? static_cast<std::uint32_t>(filled) : width_, dispatched};
+        const ready_entries seen = ready_in(ctx, *words_);
+        return {seen.count < width_ ? static_cast<std::uint32_t>(seen.count) : width_, seen.next};
     }
     /// Elements that are ready, as far as this lane knows. Any lane.
     template <class Ctx>

@@ -77,7 +77,7 @@ LANEWAY_FN T warp_sum(Ctx& ctx, T value) {
     return values[0];
 }
 
-/// Least value of all lanes of the warp, for all of them; called by all, together.
+/// Least and greatest value of all lanes of the warp, for all of them; called by all, together.
 template <class Ctx, class T>
 LANEWAY_FN T warp_min(Ctx& ctx, T value) {
     for (int distance = Ctx::warp_lanes / 2; distance > 0; distance /= 2) {
@@ -85,6 +85,10 @@ LANEWAY_FN T warp_min(Ctx& ctx, T value) {
         value = other < value ? other : value;
     }
     return value;
+}
+template <class Ctx, class T>
+LANEWAY_FN T warp_max(Ctx& ctx, T value) {
+    return ~warp_min(ctx, ~value);
 }
 
 /// Combines the values of all lanes of the mask with an associative, commutative `combine`; every lane of the mask

@@ -61,7 +61,7 @@ public:
             std::uint32_t open = lane_bits(ctx) & set.bits_between(corrected_, 0, set.queues_a_shard);
             for (; open != 0; open &= open - 1) {
                 const std::uint32_t q = first + static_cast<std::uint32_t>(Ctx::first_lane(open));
-                if (ready_in(ctx, set.words[q]) != 0) set.raise_flag(ctx, q);
+                if (ready_in(ctx, set.words[q]).count != 0) set.raise_flag(ctx, q);
             }
         }
         ctx.sync(full_warp<Ctx>);
@@ -77,7 +77,7 @@ public:
             std::uint32_t open = raised(ctx, shard, word) & set.bits_between(word, first, end);
             for (; open != 0; open &= open - 1) {
                 const std::uint32_t q = 32 * word + static_cast<std::uint32_t>(Ctx::first_lane(open));
-                if (ready_in(ctx, set.words[shard * set.queues_a_shard + q]) >= least) return q - first;
+                if (ready_in(ctx, set.words[shard * set.queues_a_shard + q]).count >= least) return q - first;
             }
         }
         return ~std::uint32_t{0};
@@ -104,11 +104,6 @@ private:
         static_assert(32 % Ctx::warp_lanes == 0);
         constexpr std::uint64_t of_first = 0xffffffffull / ((std::uint64_t{1} << Ctx::warp_lanes) - 1);
         return static_cast<std::uint32_t>(of_first) << ctx.lane();
-    }
-    static LANEWAY_FN std::uint64_t ready_in(Ctx& ctx, const channel_words& words) {
-        // Dispatched first: it is never more than what is ready.
-        const std::uint64_t dispatched = ctx.load(&words.dispatched, order::relaxed, scope::device);
-        return ctx.load(&words.ready, order::relaxed, scope::device) - dispatched;
     }
     /// The queues of one word of flags whose flag is raised, of those that this lane looks at.
     LANEWAY_FN std::uint32_t raised(Ctx& ctx, std::uint32_t shard, std::uint32_t word) const {
@@ -156,7 +151,7 @@ private:
     LANEWAY_FN std::uint64_t rank(Ctx& ctx, std::uint32_t shard, std::uint32_t channel, std::uint32_t q,
                                   unsigned turn) {
         const channel_set_ref& set = view_.set;
-        const std::uint64_t ready = ready_in(ctx, set.words[shard * set.queues_a_shard + q]);
+        const std::uint64_t ready = ready_in(ctx, set.words[shard * set.queues_a_shard + q]).count;
         std::uint64_t found = 0;
         if (ready != 0) {
             const channel_load load = set.load(channel, q, ready);

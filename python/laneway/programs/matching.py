@@ -36,6 +36,8 @@ class MatchResult:
     mean_depth: float
     """Entries that a search looked at, on average; 0 where the other queue was empty, or where lanes of a device
     brought a message and its receive together."""
+    max_depth: int
+    """Entries that one search looked at, at most."""
     seconds: float
     """For all matches, without the copies to the devices and back."""
 
@@ -116,6 +118,7 @@ def match_on(
         read_only(used),
         raw.matches,
         raw.looks / raw.searches if raw.searches else 0.0,
+        raw.max_depth,
         raw.seconds,
     )
 

@@ -38,6 +38,8 @@ class TraceReplay:
     mean_depth: float
     """Entries that a search looked at, none where lanes of a device brought a message and its receive together. What
     still waits after a batch is searched for once more in the next."""
+    max_depth: int
+    """Entries that one search looked at, at most."""
     seconds: float
     inferred: int = 0
     """Messages whose sender is not traced: they come when their receive ends."""
@@ -88,6 +90,7 @@ class EventReplay:
         self._next = 0
         self._done = [0, 0]  # receives, messages
         self._matches = self._differing = self._searches = self._inferred = self._left_out = 0
+        self._max_depth = 0
         self._looks = self._seconds = 0.0
 
     def __len__(self) -> int:
@@ -139,6 +142,7 @@ class EventReplay:
             self._matches,
             self._differing,
             self._looks / self._searches if self._searches else 0.0,
+            self._max_depth,
             self._seconds,
             self._inferred,
             self._left_out,
@@ -156,6 +160,7 @@ class EventReplay:
         self._differing += int(np.count_nonzero(found.partner != expected))
         self._searches += len(rows)
         self._looks += found.mean_depth * len(rows)
+        self._max_depth = max(self._max_depth, found.max_depth)
         self._seconds += found.seconds
         for event in self._partners:
             self._done[self._events.pop(event)[0]] += 1

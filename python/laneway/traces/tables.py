@@ -53,7 +53,7 @@ def replays(found: Iterable[tuple[str, TraceReplay]]) -> Table:
             *(f"{count:,}" for count in (each.messages, each.receives, each.queues, each.inferred)),
             *(f"{count:,}" for count in (each.matches, each.differing)),
             f"{each.as_recorded:,} of {compared:,}" if compared else NOT_TOLD,
-            f"{each.mean_depth:.2f}",
+            f"{each.mean_depth:.2f}/{each.max_depth}",
             f"{1e3 * each.seconds:.2f} ms",
             short_number(each.matches_per_second),
         )

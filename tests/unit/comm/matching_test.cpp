@@ -1,1 +1,2 @@
-#include "matching_suite.hpp"  // on CPU devices
+#include "matching_exchange_suite.hpp"  // on CPU devices
+#include "matching_suite.hpp"

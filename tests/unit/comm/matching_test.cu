@@ -1,1 +1,2 @@
-#include "matching_suite.hpp"  // on GPUs
+#include "matching_exchange_suite.hpp"  // on GPUs
+#include "matching_suite.hpp"

@@ -175,6 +175,45 @@ TEST_P(communicator_misuse, RequestsAreWaitedForOnce) {
                          "of 32 places none is free for another request, see communicator_options.requests");
 }
 
+/// A receive in vain, whose handle stays behind.
+struct leave_a_handle {
+    symmetric_ref<message_request> kept;
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        message_request receive;
+        if (world.irecv(ctx, room[0], 1, ctx.pe(), 1, receive) != status::ok) return;
+        kept.local(ctx)[0] = receive;
+        (void)world.wait(ctx, receive);
+    }
+};
+/// A receive that takes the same place, and is not meant by that handle.
+struct wait_for_kept_handle {
+    symmetric_ref<message_request> kept;
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        message_request receive;
+        if (world.irecv(ctx, room[0], 1, ctx.pe(), 1, receive) != status::ok) return;
+        if (world.send(ctx, room[1], 1, ctx.pe(), 1) != status::ok) return;
+        message_request before = kept.local(ctx)[0];
+        (void)world.wait(ctx, before);
+    }
+};
+
+TEST_P(communicator_misuse, HandlesOfARunThatFailedNameNoLaterRequest) {
+    runtime rt(job(1));
+    const auto room = rt.allocate<std::uint64_t>(2);
+    const auto kept = rt.allocate<message_request>(1);
+    auto world = rt.communicator({.requests = 32}), other = rt.communicator();
+    EXPECT_NE(thrown<timeout_error>([&] {
+                  rt.run(first_lane<leave_a_handle>{{kept.ref()}, room.ref()}, world, other);
+              }).find("tag 1 of communicator 0"),
+              std::string::npos);
+    const std::string what = thrown<device_fault>([&] {
+        rt.run(first_lane<wait_for_kept_handle>{{kept.ref()}, room.ref()}, world, other);
+    });
+    EXPECT_NE(what.find("the request has been waited for already"), std::string::npos) << what;
+}
+
 /// The last rank sends two messages that PE 0 does not ask for; it waits for another.
 struct waits_in_vain {
     template <class Ctx, class World, class Other>

@@ -1,1 +1,3 @@
-#include "communicator_session_suite.hpp"  // on GPUs
+#include "communicator_session_end_suite.hpp"  // on GPUs
+#include "communicator_session_probes_suite.hpp"
+#include "communicator_session_suite.hpp"

@@ -384,6 +384,63 @@ TEST_P(communicator_team, WhatCameInBeforeItsTurnDoesNotComeAgain) {
     });
 }
 
+/// A lane of each PE sends its PE messages and receives the last one straight from the ring, before its turn, while
+/// another lane waits in a receive of its own, so that no turn takes the others meanwhile.
+struct leave_before_its_turn {
+    static constexpr std::uint32_t n = 8, looks = 1u << 20;
+    static constexpr std::int64_t last_tag = 77;
+    symmetric_ref<std::uint64_t> wrong, waits;  ///< 1: the other lane is about to wait
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), lane = ctx.rank() % lanes;
+        constexpr std::uint64_t of_warp = Ctx::warp_lanes;
+        if (lanes <= of_warp || lane % of_warp != 0 || lane > of_warp) return;
+        const int me = ctx.pe();
+        std::uint64_t* const word = address(ctx, waits[0], me);
+        const std::uint64_t one = 1;
+        std::uint64_t got = 0;
+        if (lane == 0) {
+            ctx.store(word, one, order::release, scope::device);
+            (void)world.recv(ctx, &got, 1, me, last_tag);
+            return;
+        }
+        (void)wait_until(ctx, {operation::signal, me, 1},
+                         [&] { return ctx.load(word, order::acquire, scope::device) != 0; });
+        for (int i = 0; i < 200; ++i) ctx.pause();
+        for (std::uint64_t i = 0; i < n; ++i) {
+            if (world.send(ctx, &i, 1, me, static_cast<std::int64_t>(i)) != status::ok) return;
+        }
+        if (world.recv(ctx, &got, 1, me, n - 1) != status::ok || got != n - 1) atomic_add(ctx, wrong[0], 1);
+        (void)world.send(ctx, &one, 1, me, last_tag);
+    }
+};
+
+TEST_P(communicator_team, TeamsTakeWhatIsLeftOfARingOfWhichOneCameBefore) {
+    std::uint64_t team_turns = 0;
+    every_round_within(GetParam(), [&](const options& wanted) {
+        const options o = with_many_warps(wanted);
+        communicator_options how = team_options(o, false);
+        how.ring_slots = 16;
+        how.ring_looks = leave_before_its_turn::looks;
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(1), waits = rt.allocate<std::uint64_t>(1);
+        auto world = rt.communicator(how);
+        rt.run(leave_before_its_turn{wrong.ref(), waits.ref()}, world);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const communicator_statistics seen = world.statistics(pe);
+            EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+            if (is_checked(GetParam())) {
+                EXPECT_EQ(seen.unexpected, leave_before_its_turn::n - 1);
+            }
+            team_turns += seen.team_turns;
+        }
+    });
+    if (is_checked(GetParam())) {
+        EXPECT_GT(team_turns, 0u);
+    }
+}
+
 /// More receives than one warp takes at once, of which one is too short for its message.
 struct post_one_too_short {
     symmetric_ref<std::uint64_t> room;

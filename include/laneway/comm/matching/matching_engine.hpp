@@ -13,14 +13,6 @@
 
 namespace laneway {
 
-/// Totals since the engine was made, in PE memory.
-struct match_counts {
-    std::uint64_t messages, receives;
-    std::uint64_t unexpected;  ///< messages that had to wait
-    std::uint64_t matches;
-    std::uint64_t looks;  ///< entries that lanes have looked at: the depth of searches
-};
-
 /// Device view of an engine. The whole warp, or the whole team, calls each function, together; one at a time.
 struct matching_engine_ref {
     match_queue_ref posted;      ///< receives
@@ -438,6 +430,10 @@ LANEWAY_FN void matching_engine_ref::count(Team& team, std::uint32_t receives, s
         if (n != 0) ctx.fetch_add(&to, std::uint64_t{n}, order::relaxed, scope::device);
     };
     if (ctx.lane() == 0) add(counts->looks, looked);
+    if (ctx.ballot(full_warp<typename Team::context_type>, looks > 1) != 0) {
+        const std::uint64_t deepest = warp_max(ctx, looks);
+        if (ctx.lane() == 0) ctx.fetch_max(&counts->deepest, deepest, order::relaxed, scope::device);
+    }
     if (team.number() != 0) return;
     add(counts->receives, receives);
     add(counts->messages, messages);

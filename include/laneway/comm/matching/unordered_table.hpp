@@ -60,7 +60,7 @@ struct unordered_table_ref {
     std::uint32_t n_buckets = 1;         ///< a power of two
     std::uint32_t messages = 0;
     std::uint32_t receives = 0;
-    std::uint64_t* looks = nullptr;  ///< entries that lanes have looked at: the depth of searches; null: nobody counts
+    match_counts* counts = nullptr;  ///< of these lanes count how deep they search; null: nobody does
 
     /// A message has arrived. Matched with a receive, or queued; full: a handle that is too large; refused: a wildcard;
     /// none: the run is ending.
@@ -227,7 +227,9 @@ LANEWAY_FN unordered_table_ref::way_end unordered_table_ref::walk(Ctx& ctx, std:
         if (end.what != verdict::pass) break;
         end.behind = entry.high;
     }
-    if (looks != nullptr && looked != 0) ctx.fetch_add(looks, std::uint64_t{looked}, order::relaxed, scope::device);
+    if (counts == nullptr || looked == 0) return end;
+    ctx.fetch_add(&counts->looks, std::uint64_t{looked}, order::relaxed, scope::device);
+    if (looked > 1) ctx.fetch_max(&counts->deepest, std::uint64_t{looked}, order::relaxed, scope::device);
     return end;
 }
 

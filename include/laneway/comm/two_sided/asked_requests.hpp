@@ -75,6 +75,7 @@ private:
     LANEWAY_SLOW void match(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
         const match_key wanted{ctx.shuffle(full_warp<Ctx>, key.source, 0), ctx.shuffle(full_warp<Ctx>, key.tag, 0)};
+        const std::uint64_t most = ctx.shuffle(full_warp<Ctx>, active ? view_.requests[number].bytes : 0, 0);
         match_result found = take_out(ctx, active, key, number);
         const auto goes_on = [&] { return ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0; };
         // What comes in may be an earlier receive's; then it is looked for again, from each PE as often as its ring has
@@ -82,20 +83,28 @@ private:
         // and, without an order, post.
         for (int source = 0; source < ctx.n_pes(); ++source) {
             if (wanted.source != any_source && wanted.source != static_cast<std::uint32_t>(source)) continue;
-            for (std::uint32_t i = shard_.from[source].n_slots; i > 0 && goes_on() && bring_in(ctx, source, wanted);
-                 --i) {
+            for (std::uint32_t i = shard_.from[source].n_slots;
+                 i > 0 && goes_on() && bring_in(ctx, source, wanted, most); --i) {
                 found = take_out(ctx, active, key, number);
             }
         }
-        const bool seen = found.outcome == match_outcome::matched;
-        if (active) {
-            request_slot& slot = view_.requests[number];
-            if (seen) tell_found(slot, found.key, shard_.unexpected[found.handle].bytes);
-            slot.other = found.handle;
-            const bool matched = seen && fits(number, found.handle);
-            delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
-        }
+        if (active) end_match(ctx, number, found);
         ctx.sync(full_warp<Ctx>);
+    }
+    /// Tells what a match has found: what it takes, or what is too long for it, also in a ring. Its lane.
+    LANEWAY_SLOW void end_match(Ctx& ctx, std::uint32_t number, const match_result& found) const {
+        request_slot& slot = view_.requests[number];
+        incoming_message in_ring;
+        bool matched = false;
+        if (found.outcome == match_outcome::matched) {
+            tell_found(slot, found.key, shard_.unexpected[found.handle].bytes);
+            slot.other = found.handle;
+            matched = fits(number, found.handle);
+        } else if (slot.bytes != any_length && find_in_rings(ctx, slot.key, in_ring) && in_ring.bytes > slot.bytes) {
+            tell_found(slot, in_ring.key, in_ring.bytes);
+            shard_.state->told_of = 1;
+        }
+        delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
     }
     [[nodiscard]] LANEWAY_FN bool fits(std::uint32_t number, std::uint32_t place) const {
         return shard_.unexpected[place].bytes <= view_.requests[number].bytes;
@@ -121,12 +130,12 @@ private:
     }
     /// Lets a message of a PE in that a match wants and that lies in the ring still, or what an earlier receive awaits;
     /// into a place beyond the bound where no more may wait, if one is left for what receives await.
-    LANEWAY_FN bool bring_in(Ctx& ctx, int source, const match_key& key) const {
+    LANEWAY_FN bool bring_in(Ctx& ctx, int source, const match_key& key, std::uint64_t most) const {
         if (shard_.state->n_free < 2) return false;
         // What has come since for an earlier receive must not be overtaken: it goes there first. Without an order only
         // a receive with the same key could want the message, and gets it as it comes in.
         return arrivals_.overtake(ctx, source, rings_.next(ctx, source),
-                                  {.awaited = !view_.rules.is_unordered(), .accepted_by = &key});
+                                  {.awaited = !view_.rules.is_unordered(), .accepted_by = &key, .most = most});
     }
     static LANEWAY_FN void tell_found(request_slot& slot, const match_key& key, std::uint64_t bytes) {
         slot.source = key.source;
@@ -149,7 +158,9 @@ private:
             if (matched) {
                 tell_found(slot, found.key, shard_.unexpected[found.handle].bytes);
             } else if (places_.room() == 0 || shard_.state->told_of != 0) {
-                matched = probe_rings(ctx, key, slot);
+                incoming_message message;
+                matched = find_in_rings(ctx, key, message);
+                if (matched) tell_found(slot, message.key, message.bytes);
                 if (matched) shard_.state->told_of = 1;  // all lanes store the same
             }
             delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
@@ -163,19 +174,17 @@ private:
     }
     /// Where no more messages may wait, those in rings count as well: a receive for one lets it in. So they do until
     /// all have come in, where more may by now: what a probe has told of is not lost to the next one. One lane.
-    LANEWAY_SLOW bool probe_rings(Ctx& ctx, const match_key& key, request_slot& slot) const {
+    LANEWAY_SLOW bool find_in_rings(Ctx& ctx, const match_key& key, incoming_message& message) const {
         for (int source = 0; source < ctx.n_pes(); ++source) {
             const chunk_receiver& in = shard_.from[source];
             const std::uint64_t first = rings_.next(ctx, source);
             for (std::uint64_t at = 0; at < in.n_slots; ++at) {
-                incoming_message message;
                 std::uint64_t ticket = first + at;
                 const content seen = rings_.read_slot(ctx, in, source, ticket, message);
                 if (rings_.ends_search(seen)) break;
                 if (seen != content::message || !key.accepts(message.key)) continue;
                 if (arrivals_.is_awaited(ctx, message.key))
                     break;  // it has come since; an earlier receive gets it, or one behind
-                tell_found(slot, message.key, message.bytes);
                 return true;
             }
         }

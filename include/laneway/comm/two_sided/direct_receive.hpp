@@ -92,11 +92,11 @@ private:
         LANEWAY_FN void go_to(const direct_receive& of, int to) {
             source = to;
             in = of.ends_.receiver(of.view_, of.number_, to);
-            next_at = of.shard_.next + to;
+            read = of.shard_.read + to;
             is_held_up = false;
         }
         [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx) const {
-            return ctx.load(next_at, order::relaxed, scope::device);
+            return ctx.load(&read->next, order::relaxed, scope::device);
         }
         /// To the next message of the ring, if it can have come.
         LANEWAY_FN bool advance(Ctx& ctx) {
@@ -120,7 +120,7 @@ private:
         std::uint64_t most;  ///< bytes of a payload in a slot
         int source = 0;
         chunk_receiver in;
-        std::uint64_t* next_at = nullptr;
+        ring_progress* read = nullptr;
         std::uint64_t ticket = 0;
         std::uint64_t looked_at = 0;  ///< what `waiting` said when the lane looked for a message that waits
         int tries = 0;                ///< for the lock
@@ -213,7 +213,7 @@ private:
         now.posted = ctx.load(&state.posted, order::relaxed, scope::device);
         now.next = at.next(ctx);
         now.arrived = ctx.load(&state.arrived, order::relaxed, scope::device);
-        now.overtaken = state.overtaken;
+        now.overtaken = at.read->overtaken;
         now.counts = *at.counts;
         return now;
     }
@@ -257,7 +257,7 @@ private:
         } else if (now.overtaken != 0) {
             rings.go_on(ctx, at.in, at.source, now.next + 1);
         } else {
-            ctx.store(at.next_at, now.next + 1, order::relaxed, scope::device);
+            ctx.store(&at.read->next, now.next + 1, order::relaxed, scope::device);
         }
         count(ctx, at, now);
         found.held = message.form == message_form::in_slot;

@@ -11,6 +11,7 @@ struct wanted_messages {
     bool all = false;
     bool awaited = false;                    ///< by a receive that waits
     const match_key* accepted_by = nullptr;  ///< what a matched probe looks for
+    std::uint64_t most = 0;                  ///< bytes that it has room for
 };
 
 /// Whoever has locked the shard uses it; members are for the whole warp, together, where they do not say something
@@ -44,9 +45,10 @@ public:
             std::uint64_t ticket = first + at;
             incoming_message message;
             const content seen = at < in.n_slots ? rings_.read_slot(ctx, in, source, ticket, message) : content::taken;
-            const int known = leading_lanes(ctx, !rings_.ends_search(seen));
+            const bool ends = rings_.ends_search(seen) || (seen == content::message && stays(ctx, message, wanted));
+            const int known = leading_lanes(ctx, !ends);
             const bool here = ctx.lane() < known && seen == content::message;
-            const lane_mask all = ctx.ballot(full_warp<Ctx>, here && is_wanted(ctx, message.key, wanted));
+            const lane_mask all = ctx.ballot(full_warp<Ctx>, here && is_wanted(ctx, message, wanted));
             if (all == 0 && known < Ctx::warp_lanes) return false;
             if (all == 0) continue;
             const bool mine = ctx.lane() == Ctx::first_lane(all);  // one, as another may want the same receive
@@ -71,9 +73,18 @@ private:
     static constexpr int max_batches = Ctx::warp_lanes == 1 ? 8 : 4;
     using content = typename ring_reader<Ctx>::content;
 
-    [[nodiscard]] LANEWAY_FN bool is_wanted(Ctx& ctx, const match_key& key, const wanted_messages& wanted) const {
-        return wanted.all || (wanted.accepted_by != nullptr && wanted.accepted_by->accepts(key)) ||
-               (wanted.awaited && is_awaited(ctx, key));
+    [[nodiscard]] LANEWAY_FN bool is_wanted(Ctx& ctx, const incoming_message& message,
+                                            const wanted_messages& wanted) const {
+        const bool accepted = wanted.accepted_by != nullptr && wanted.accepted_by->accepts(message.key);
+        return wanted.all || (accepted && message.bytes <= wanted.most) ||
+               (wanted.awaited && is_awaited(ctx, message.key));
+    }
+    /// Whether it is the one that a matched probe looks for, and is too long for it: it keeps its turn, and in order
+    /// nothing behind it is what the probe may have.
+    [[nodiscard]] LANEWAY_FN bool stays(Ctx& ctx, const incoming_message& message,
+                                        const wanted_messages& wanted) const {
+        return wanted.accepted_by != nullptr && !view_.rules.is_unordered() && message.bytes > wanted.most &&
+               wanted.accepted_by->accepts(message.key) && !is_wanted(ctx, message, wanted);
     }
     LANEWAY_FN bool take_from(Ctx& ctx, int source) const {
         const chunk_receiver& in = shard_.from[source];

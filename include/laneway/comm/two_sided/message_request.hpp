@@ -52,6 +52,9 @@ private:
 /// `match`: takes a message out of the queues, which it holds; `matched_receive`: receives what a match holds.
 enum class request_kind : std::uint32_t { receive, probe, cancel, send, match, matched_receive };
 
+/// The room of a match that takes messages of any length.
+inline constexpr std::uint64_t any_length = ~std::uint64_t{0};
+
 /// State of a slot and its generation, in one word: the number of times that it has been used.
 struct request_word {
     static constexpr std::uint32_t free = 0, open = 1, done = 2, nothing = 3, cancelled = 4;

@@ -21,7 +21,7 @@ public:
 
     /// The ticket to read next; that message has not been taken. Any lane, at any time.
     [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx, int source) const {
-        return ctx.load(shard_.next + source, order::relaxed, scope::device);
+        return ctx.load(&shard_.read[source].next, order::relaxed, scope::device);
     }
     /// Whether that message has come. The same.
     [[nodiscard]] LANEWAY_FN bool has_come(Ctx& ctx, int source) const {
@@ -56,9 +56,9 @@ public:
     LANEWAY_FN void go_on(Ctx& ctx, const chunk_receiver& in, int source, std::uint64_t ticket) const {
         for (; taken_at(in, source, ticket) != 0; ++ticket) {
             set_taken(ctx, in, source, ticket, taken_at(in, source, ticket) - 1);
-            --shard_.state->overtaken;
+            --shard_.read[source].overtaken;
         }
-        ctx.store(shard_.next + source, ticket, order::relaxed, scope::device);
+        ctx.store(&shard_.read[source].next, ticket, order::relaxed, scope::device);
     }
 
     /// What is in the slot of a ticket: a message, or one that came in before its turn, or nothing as yet.
@@ -83,11 +83,11 @@ public:
     LANEWAY_FN void note_taken(Ctx& ctx, int source, std::uint64_t ticket) const {
         const chunk_receiver& in = shard_.from[source];
         set_taken(ctx, in, source, ticket, taken_at(in, source, ticket) + 1);
-        ++shard_.state->overtaken;
+        ++shard_.read[source].overtaken;
     }
     /// How many messages of a ticket's slot came in before their turn.
     [[nodiscard]] LANEWAY_FN std::uint32_t taken_at(const chunk_receiver& in, int source, std::uint64_t ticket) const {
-        return shard_.state->overtaken == 0 ? 0 : shard_.taken[slot_number(in, source, ticket)];
+        return shard_.read[source].overtaken == 0 ? 0 : shard_.taken[slot_number(in, source, ticket)];
     }
     /// Of all slots of the shard.
     [[nodiscard]] LANEWAY_FN std::uint64_t slot_number(const chunk_receiver& in, int source,

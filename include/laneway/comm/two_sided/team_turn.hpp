@@ -35,7 +35,7 @@ public:
         }
         for (int source = ctx.lane(); source < ctx.n_pes(); source += Ctx::warp_lanes) {
             const chunk_receiver& in = shard.from[source];
-            const std::uint64_t first = ctx.load(shard.next + source, order::relaxed, scope::device);
+            const std::uint64_t first = ctx.load(&shard.read[source].next, order::relaxed, scope::device);
             for (std::uint32_t slots = 1; slots <= in.n_slots; slots *= 2) {
                 const std::uint64_t last = first + slots - 1;
                 if (chunk_receiver::label_of(in.peek(ctx, last), last).bits == 0) break;
@@ -77,14 +77,15 @@ private:
         return n;
     }
 
-    /// Takes what has come, as far as more messages may wait, and matches it. How many. Beyond the bound, and where
-    /// messages came in before their turn, one warp does it.
+    /// Takes what has come, as far as more messages may wait, and matches it. How many. Beyond the bound one warp does
+    /// it. Of a ring whose messages came in before their turn, up to the first of them: the next batch begins behind.
     LANEWAY_SLOW std::uint32_t take(Ctx& ctx) const {
         const std::uint32_t room = places_.room();
-        if (room == 0 || shard_.state->overtaken != 0) return 0;
+        if (room == 0) return 0;
         const ring_place mine = place_of_lane(ctx);
         const chunk_receiver& in = shard_.from[mine.source];
-        const chunk_label label = mine.lanes != 0 ? in.arrived(ctx, mine.ticket) : chunk_label{};
+        const bool is_left = mine.lanes != 0 && rings_.taken_at(in, mine.source, mine.ticket) == 0;
+        const chunk_label label = is_left ? in.arrived(ctx, mine.ticket) : chunk_label{};
         bool comes = is_in_line(mine, label.bits != 0);
         incoming_message message;
         bool whole = true;

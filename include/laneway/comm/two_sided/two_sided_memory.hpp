@@ -65,6 +65,7 @@ public:
 
     [[nodiscard]] two_sided_ref ref(int pe) const;
     [[nodiscard]] std::uint64_t held_bytes() const;
+    /// As new, behind a run that has failed; handles of its requests are refused also then.
     void clear();
 
     /// What stands in the queues: requests, then unexpected messages in their order.
@@ -84,7 +85,7 @@ private:
 
         std::optional<matching_engine> engine;
         std::optional<unordered_table> table;  ///< one of the two
-        buffer<std::uint64_t> next;
+        buffer<ring_progress> read;
         buffer<std::uint32_t> taken;
         buffer<std::uint32_t> kept;
         buffer<std::uint64_t> asked;

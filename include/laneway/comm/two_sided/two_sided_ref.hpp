@@ -48,7 +48,6 @@ struct shard_state {
     std::uint32_t n_free;   ///< places for unexpected messages
     std::uint32_t least_free;
     std::uint32_t vain_looks;  ///< at sends that wait
-    std::uint32_t overtaken;   ///< messages that `taken` tells of
     std::uint32_t told_of;     ///< whether a probe has told of a message that may lie in its ring still
     std::uint32_t next_source;
     std::uint32_t kept_slots;  ///< of messages without an order that wait in them; others look at it
@@ -57,10 +56,17 @@ struct shard_state {
     std::uint64_t team_turns;  ///< the same, begun by several warps of a block
     alignas(destructive_bytes) std::uint64_t returned;  ///< of the queue `returned`
     alignas(destructive_bytes) std::uint64_t reclaimed;
-    /// Of a table, for what turns have matched; engines have their own. Lanes add receives that wait, and looks.
+    /// Of a table, for what turns have matched; engines have their own. Lanes add receives that wait, and how deep
+    /// they search.
     alignas(destructive_bytes) match_counts counts;
     std::uint64_t cancelled;  ///< receives of a table
     std::uint64_t met;        ///< further receives, each with its message, which was there before; lanes add them
+};
+
+/// How far a ring has been read. Who holds the lock uses it; others look at `next`.
+struct ring_progress {
+    std::uint64_t next;       ///< the ticket to read next; that message has not been taken
+    std::uint32_t overtaken;  ///< messages of the ring that `taken` tells of
 };
 
 /// 1 more than the numbers of the first and last request of a chain; 0: none. Each has the next in `other`, and the one
@@ -74,7 +80,7 @@ struct message_shard_ref {
     unordered_table_ref table;             ///< by places of messages and numbers of requests
     const chunk_sender* to = nullptr;      ///< n_pes
     const chunk_receiver* from = nullptr;  ///< n_pes
-    std::uint64_t* next = nullptr;         ///< n_pes: the ticket to read next; that message has not been taken
+    ring_progress* read = nullptr;         ///< n_pes: how far each of `from` has been read
     std::uint32_t* taken = nullptr;        ///< a slot of each of `from`: messages in it that came in before their turn
     std::uint32_t* kept = nullptr;         ///< the same, without an order: payloads that wait in it
     number_queue_ref asked;                ///< requests that want something of the engine, or wait for room
