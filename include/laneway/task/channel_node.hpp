@@ -162,7 +162,9 @@ public:
     LANEWAY_FN void tfree(Ctx& ctx, const reserved_elements<T>& elements, std::uint32_t from = 0) {
         if ((elements.queue() & stack_tag::kept) != 0) {
             for (std::uint32_t i = from; i < elements.size(); ++i) {
-                stack_->free(ctx, static_cast<std::uint32_t>(elements.first()) + i);
+                if (stack_->free(static_cast<std::uint32_t>(elements.first()) + i)) continue;
+                (void)fail(ctx, status::freed_twice, operation::consume, -1,
+                           set_.in_faults(stack_tag::channel(elements.queue())), stack_tag::level(elements.queue()));
             }
             return;
         }
@@ -229,11 +231,11 @@ protected:
     LANEWAY_FN bool may_reserve(Ctx& ctx, std::uint32_t number, std::uint32_t level, std::uint32_t count) const {
         const channel_layout& layout = set_.channels[number];
         if (level >= layout.levels) {
-            (void)fail(ctx, status::too_deep, operation::produce, -1, number, layout.levels);
+            (void)fail(ctx, status::too_deep, operation::produce, -1, set_.in_faults(number), layout.levels);
             return false;
         }
         if (count > layout.at_once) {
-            (void)fail(ctx, status::too_many_at_once, operation::produce, -1, number, layout.at_once);
+            (void)fail(ctx, status::too_many_at_once, operation::produce, -1, set_.in_faults(number), layout.at_once);
             return false;
         }
         return true;

@@ -164,11 +164,11 @@ private:
     template <class Ctx>
     LANEWAY_FN bool may_send(Ctx& ctx, int pe, std::uint32_t number, std::uint32_t level) const {
         if (pe < 0 || pe >= ctx.n_pes()) {
-            (void)fail(ctx, status::bad_pe, operation::produce, pe, number);
+            (void)fail(ctx, status::bad_pe, operation::produce, pe, set().in_faults(number));
             return false;
         }
         if (set().channels[number].remote == channel_rooms_ref::none) {
-            (void)fail(ctx, status::not_receiving, operation::produce, pe, number);
+            (void)fail(ctx, status::not_receiving, operation::produce, pe, set().in_faults(number));
             return false;
         }
         return may_reserve(ctx, number, level, 1);

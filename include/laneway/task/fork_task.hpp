@@ -144,8 +144,9 @@ private:
     template <class Ctx>
     LANEWAY_FN void spawn_at(Ctx& ctx, const typename Child::arguments& arguments, std::uint32_t result_at) {
         if (spawned_ == children_.size()) {
+            const channel_set_ref& set = node_->set();
             (void)fail(ctx, status::too_many_at_once, operation::produce, -1,
-                       node_->set().channel_of(children_.queue() % node_->set().queues_a_shard), children_.size());
+                       set.in_faults(set.channel_of(children_.queue() % set.queues_a_shard)), children_.size());
             return;
         }
         fork_element<Child>& child = children_[spawned_++];
