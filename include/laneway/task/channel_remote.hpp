@@ -48,7 +48,7 @@ struct take_sent {
         go_before(ctx, queue.element(place));
         const std::uint32_t of_pe = shard * set->queues_a_shard + set->channels[number].first_queue + to.level;
         const lane_mask same =
-            ctx.match(ctx.converged(), set->identity_of(of_pe) + (static_cast<int>(to.source) == ctx.pe() ? 1 : 0));
+            mates(ctx, ctx.converged(), set->identity_of(of_pe) + (static_cast<int>(to.source) == ctx.pe() ? 1 : 0));
         if (elected(ctx, same)) {
             const auto count = static_cast<std::uint64_t>(Ctx::count_lanes(same));
             queue.count_reserved(ctx, count);
@@ -129,7 +129,7 @@ public:
         const std::uint32_t level = level_in(to.number);
         if (!may_send(ctx, pe, to.number, level)) return false;
         const std::uint32_t number = channel_rooms_ref::class_of(set().channels[to.number].levels, level);
-        const lane_mask mask = ctx.match(ctx.converged(), set().rooms.identity_of(number));
+        const lane_mask mask = mates(ctx, ctx.converged(), set().rooms.identity_of(number));
         std::uint32_t room = 0;
         if (!set().rooms.take(ctx, mask, number, shard(), room)) {
             count_stall(ctx, to.number, level);

@@ -89,12 +89,6 @@ struct channel_set_ref {
 
     static constexpr std::uint32_t words_a_shard = destructive_bytes / sizeof(std::uint64_t);
 
-    /// Number of a kernel that consumes continuations, as frames hold.
-    [[nodiscard]] LANEWAY_FN std::uint32_t consumer_of_frames() const {
-        std::uint32_t c = 0;
-        while (c + 1 < n_channels && channels[c].is_after == 0) ++c;
-        return channels[c].consumer;
-    }
     [[nodiscard]] LANEWAY_FN std::uint32_t flags_a_shard() const { return (queues_a_shard + 31) / 32; }
 
     /// Even, and no other queue's, also of another graph in the run: what lanes match that call at once for one queue.
