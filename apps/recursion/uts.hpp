@@ -20,6 +20,7 @@ struct uts_tree {
     std::uint32_t children = 4;      ///< of binomial trees
     double probability = 15.0 / 64;  ///< that a node of a binomial tree has them
     std::int32_t seed = 0;
+    std::uint32_t deepest = ~std::uint32_t{0};  ///< nodes at this depth have no children: the first levels of a tree
 };
 
 struct uts_count {
@@ -51,7 +52,7 @@ struct uts_sample {
     uts_tree tree;
     uts_count count;
 
-    /// Enough for it: a tree that draws its own depth may be deeper than others of its shape.
+    /// Enough for all of it: a tree that draws its own depth may be deeper than others of its shape.
     [[nodiscard]] std::uint32_t levels() const { return static_cast<std::uint32_t>(count.depth) + 1; }
 };
 const uts_sample& uts_sample_of(const std::string& name);

@@ -39,6 +39,7 @@ LANEWAY_FN double uts_mean(const uts_tree& tree, std::uint32_t depth) {
 
 /// Children of a node.
 LANEWAY_FN std::uint32_t uts_children(const uts_tree& tree, const sha1_digest& node, std::uint32_t depth) {
+    if (depth >= tree.deepest) return 0;
     // A hybrid tree is a linear one in its upper half and a binomial one below.
     const bool is_binomial =
         tree.shape == uts_shape::binomial || (tree.shape == uts_shape::hybrid && 2 * depth >= tree.depth);

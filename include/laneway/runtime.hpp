@@ -208,6 +208,7 @@ private:
         const comm_plan plan = plan_for<program, true>(components...);
         auto resources = std::make_unique<comm_resources>(machine_, options_, plan, until);
         std::vector<std::shared_ptr<session_feed>> feeds;
+        number_components(components...);
         (add_feed(feeds, components, plan), ...);
         const auto launch = [this, plan, over = resident{body}, refs = std::tuple(components...)](session& started) {
             return std::apply([&](const auto&... all) { return launch_session<program>(started, plan, over, all...); },
@@ -233,6 +234,7 @@ private:
         const run_deadline until = machine_.begin(options_.timeout_seconds);
         const comm_plan plan = plan_for<program, false>(components...);
         comm_resources& resources = resources_for(plan, until);
+        number_components(components...);
         (begin_component(components, machine_, plan, until), ...);
         const auto views_on = [&]([[maybe_unused]] int pe) { return distinct_views<>::of(components.ref(pe)...); };
         const auto programs = programs_for<program>(plan, resources, body, views_on, policy_of(components...), {});

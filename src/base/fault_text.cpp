@@ -12,8 +12,11 @@ std::string counted(std::uint64_t count, const char* word) {
 
 /// The record's number in the operation's words.
 std::string number_of(const fault_record& record) {
+    const channel_in_fault channel = channel_in_fault::of(record.number);
+    const bool is_channel = names_channel(record);
     std::string text = words_of(record.what).number;
-    return text.replace(text.find('#'), 1, std::to_string(record.number));
+    text.replace(text.find('#'), 1, std::to_string(is_channel ? channel.channel : record.number));
+    return is_channel ? text + of_graph(channel.graph) : text;
 }
 
 std::string deadline(const fault_scene& scene) {
@@ -133,6 +136,12 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
 }
 
 }  // namespace
+
+bool names_channel(const fault_record& record) {
+    return record.what == operation::produce || record.what == operation::consume;
+}
+
+std::string of_graph(std::uint32_t graph) { return graph == 0 ? "" : " of graph " + std::to_string(graph - 1); }
 
 std::string describe(const fault_record& record, const fault_scene& scene) {
     return "PE " + std::to_string(record.pe) + " (" + scene.device + ") block " + std::to_string(record.block) +

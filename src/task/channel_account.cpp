@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/fault_text.hpp"
 #include "laneway/task/channel_remote_plan.hpp"
 
 namespace laneway {
@@ -18,12 +19,11 @@ struct channel_content {
     std::uint64_t kept = 0;  ///< of these, by warps
 };
 
-channel_content content_of(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories,
-                           std::uint32_t number) {
+channel_content content_of(const channel_store& store, std::uint32_t number) {
     channel_content made;
-    made.open.resize(plans[number].options.levels);
+    made.open.resize(store.plans()[number].options.levels);
     made.full.resize(made.open.size());
-    for (const auto& memory : memories) {
+    for (const auto& memory : store.memories()) {
         const auto part = memory.occupancy(number), kept = memory.unfreed_by_warps(number);
         for (std::size_t level = 0; level < made.open.size(); ++level) {
             made.open[level] += part[level] + kept[level];
@@ -50,56 +50,58 @@ std::string levels_text(const std::vector<std::uint64_t>& open, const std::vecto
     return text.str();
 }
 
-/// Names the channel of a fault, if it has one and a name.
-std::string name_text(const std::vector<channel_plan>& plans, const fault_record& fault) {
-    if (fault.what != operation::produce && fault.what != operation::consume) return {};
-    if (fault.number >= plans.size() || fault.code == status::no_room) return {};
-    const std::string& name = plans[fault.number].options.name;
+/// Names the channel of a fault, if it has one of this graph and that a name.
+std::string name_text(const channel_store& store, const fault_record& fault) {
+    if (!names_channel(fault) || fault.code == status::no_room) return {};
+    const channel_in_fault told = channel_in_fault::of(fault.number);
+    if (told.graph != store.graph() || told.channel >= store.plans().size()) return {};
+    const std::string& name = store.plans()[told.channel].options.name;
     if (name.empty()) return {};
-    return "; channel " + std::to_string(fault.number) + " is \"" + name + "\"";
+    return "; channel " + std::to_string(told.channel) + of_graph(told.graph) + " is \"" + name + "\"";
 }
 
 }  // namespace
 
-std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {
+std::string occupancy_text(const channel_store& store) {
+    const auto& plans = store.plans();
     std::ostringstream text;
     for (std::uint32_t c = 0; c < plans.size(); ++c) {
         if (plans[c].rooms_a_pe != 0) continue;  // see remote_text
-        const channel_content content = content_of(plans, memories, c);
+        const channel_content content = content_of(store, c);
         if (plans[c].is_arrivals && content.sum == 0) continue;
-        text << (c == 0 ? "" : "; ") << channel_name(c, plans[c]) << ": " << content.sum
+        text << (c == 0 ? "" : "; ") << channel_name(c, plans[c], store.graph()) << ": " << content.sum
              << (content.sum == 1 ? " element" : " elements");
         if (content.kept != 0) text << " (" << content.kept << " kept by warps)";
         text << levels_text(content.open, content.full);
     }
-    text << remote_text(plans, memories);
+    text << remote_text(store);
     return text.str();
 }
 
-std::string failure_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories,
-                         const fault_record* fault) {
-    if (fault != nullptr && fault->code != status::timeout) return name_text(plans, *fault);
-    if (std::any_of(memories.begin(), memories.end(), [](const channel_memory& one) { return one.is_lost(); }))
-        return {};
-    return "; " + occupancy_text(plans, memories);
+std::string failure_text(const channel_store& store, const fault_record* fault) {
+    if (fault != nullptr && fault->code != status::timeout) return name_text(store, *fault);
+    const auto& all = store.memories();
+    if (std::any_of(all.begin(), all.end(), [](const channel_memory& one) { return one.is_lost(); })) return {};
+    return "; " + occupancy_text(store);
 }
 
-void audit_channels(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {
+void audit_channels(const channel_store& store) {
+    const auto& plans = store.plans();
     std::string text;
     for (std::uint32_t c = 0; c < plans.size(); ++c) {
-        const channel_content left = content_of(plans, memories, c);
+        const channel_content left = content_of(store, c);
         if (left.sum == 0) continue;
-        text += (text.empty() ? "" : "; ") + channel_name(c, plans[c]) + ": " + std::to_string(left.sum) +
-                (left.sum == 1 ? " element was" : " elements were") + " reserved and never freed" +
-                levels_text(left.open);
+        text += (text.empty() ? "" : "; ") + channel_name(c, plans[c], store.graph()) + ": " +
+                std::to_string(left.sum) + (left.sum == 1 ? " element was" : " elements were") +
+                " reserved and never freed" + levels_text(left.open);
     }
     std::uint64_t out = 0;
-    for (const auto& memory : memories) {
+    for (const auto& memory : store.memories()) {
         for (const std::uint64_t of_class : memory.rooms_out()) out += of_class;
     }
     if (out != 0) {
-        text += (text.empty() ? "" : "; ") + std::to_string(out) + " of the rooms for elements on their way to other " +
-                "PEs have not come back";
+        text += (text.empty() ? "" : "; ") + std::to_string(out) + " of the rooms" + of_graph(store.graph()) +
+                " for elements on their way to other PEs have not come back";
     }
     if (!text.empty()) throw device_fault(text);
 }

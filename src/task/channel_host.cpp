@@ -137,6 +137,7 @@ void channel_host::attach(machine& machine, const comm_plan& plan) {
     if (&machine != &machine_) throw usage_error("the graph belongs to another runtime");
     store_.prepare(machine_, plan, plans_, {.choose = by_ == channel_scheduler::every_warp},
                    run_deadline(endless_seconds));
+    store_.set_graph(graph_);
     store_.set_boards(plan, by_);
     table_.fill(store_.memories());
     inboxes_ = std::make_unique<host_inboxes>(machine_, element_bytes_, 0, options_.inbox_slots);
@@ -160,7 +161,7 @@ void channel_host::attach(machine& machine, const comm_plan& plan) {
 
 void channel_host::audit() {
     collect();
-    audit_channels(plans_, store_.memories());
+    audit_channels(store_);
     const std::lock_guard lock(hearing_);
     for (std::size_t pe = 0; pe < result_rings_.size(); ++pe) {
         const std::uint64_t given = result_rings_[pe].words.copy_out()[reserved_word];
@@ -173,7 +174,7 @@ void channel_host::audit() {
 std::string channel_host::account() const {
     const auto& all = store_.memories();
     if (std::any_of(all.begin(), all.end(), [](const channel_memory& memory) { return memory.is_lost(); })) return {};
-    return "; " + occupancy_text(plans_, all);
+    return "; " + occupancy_text(store_);
 }
 
 channel_statistics channel_host::statistics() const { return statistics_of(store_.memories()); }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/fault_text.hpp"
 
 namespace laneway {
 
@@ -138,9 +139,10 @@ channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t sh
 
 }  // namespace
 
-std::string channel_name(std::uint32_t number, const channel_plan& plan) {
-    const std::string text = "channel " + std::to_string(number);
-    return plan.options.name.empty() ? text : text + " \"" + plan.options.name + "\"";
+std::string channel_name(std::uint32_t number, const channel_plan& plan, std::uint32_t graph) {
+    std::string text = "channel " + std::to_string(number);
+    if (!plan.options.name.empty()) text += " \"" + plan.options.name + "\"";
+    return text + of_graph(graph);
 }
 
 std::uint64_t channel_memory::bytes_of(const std::vector<channel_plan>& plans, std::uint32_t sharers) {
@@ -220,6 +222,12 @@ void channel_memory::clear() {
     moving_.fill_bytes(0);
 }
 
+void channel_memory::set_graph(std::uint32_t graph) {
+    if (set_.graph == graph) return;
+    set_.graph = graph;
+    set_copy_.copy_in(&set_, 1);
+}
+
 void channel_memory::set_board(const pe_grid& grid, channel_scheduler by) {
     if (by == channel_scheduler::every_warp) return;
     channel_board_ref board;
@@ -256,7 +264,7 @@ void channel_memory::set_result_ring(const channel_result_ring_ref& results) {
 void channel_memory::init(std::uint32_t number, const std::byte* elements, std::uint64_t count) {
     const channel_layout& layout = set_.channels[number];
     if (count > room(number)) {
-        throw usage_error(channel_name(number, plans_[number]) + ": " + std::to_string(count) +
+        throw usage_error(channel_name(number, plans_[number], set_.graph) + ": " + std::to_string(count) +
                           " elements to begin with, and a level has room for " + std::to_string(room(number)));
     }
     auto created = created_.copy_out();
@@ -358,6 +366,10 @@ void channel_store::prepare(machine& machine, const comm_plan& plan, const std::
     }
     requests_->clear();
     for (auto& memory : memories_) memory.clear();
+}
+
+void channel_store::set_graph(std::uint32_t graph) {
+    for (auto& memory : memories_) memory.set_graph(graph);
 }
 
 void channel_store::set_boards(const comm_plan& plan, channel_scheduler by) {

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/fault_text.hpp"
 
 namespace laneway {
 
@@ -29,14 +30,16 @@ void add_remote(std::vector<channel_plan>& plans, std::size_t of_user, const std
     }
 }
 
-std::string remote_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {
+std::string remote_text(const channel_store& store) {
+    const auto& plans = store.plans();
+    const auto& memories = store.memories();
     std::ostringstream text;
     for (std::uint32_t c = 0; c < plans.size(); ++c) {
         if (plans[c].rooms_a_pe == 0) continue;
         for (std::size_t pe = 0; pe < memories.size(); ++pe) {
             const std::uint64_t waiting = memories[pe].unfreed(c);
             if (waiting == 0) continue;
-            text << "; sent to " << channel_name(plans[c].of_channel, plans[c]) << " of PE " << pe
+            text << "; sent to " << channel_name(plans[c].of_channel, plans[c], store.graph()) << " of PE " << pe
                  << " and not consumed: " << waiting;
         }
     }
@@ -45,7 +48,8 @@ std::string remote_text(const std::vector<channel_plan>& plans, const std::vecto
         const std::uint64_t rooms = memories[pe].ref().rooms.a_pe;
         for (std::size_t number = 0; number < out.size(); ++number) {
             if (out[number] == 0) continue;
-            text << "; PE " << pe << " has " << out[number] << " of " << rooms << " rooms out";
+            text << "; PE " << pe << " has " << out[number] << " of " << rooms << " rooms" << of_graph(store.graph())
+                 << " out";
             if (number != 0) text << " for level " << number - 1;
             if (out[number] == rooms) text << " (all)";
         }

@@ -294,3 +294,9 @@ def test_design_records_are_listed() -> None:
     index = (DOCS / "design" / "README.md").read_text()
     records = sorted(path.name for path in (DOCS / "design").glob("0*.md"))
     assert re.findall(r"\((\d{4}-[a-z0-9-]+\.md)\)", index) == records
+
+
+def test_records_of_measurements_are_listed() -> None:
+    listed = (DOCS / "measurements.md").read_text()
+    records = sorted((ROOT / "bench" / "results").iterdir())
+    assert [record.name for record in records if record.name not in listed] == []

@@ -80,7 +80,7 @@ def test_a_tree_of_the_benchmark() -> None:
         assert (again, again.channels.width) == (found, 512)
 
 
-@pytest.mark.parametrize(("tree", "levels"), [("T1", 11), ("T2", 82), ("T3L", 17845)])
+@pytest.mark.parametrize(("tree", "levels"), [("T1", 11), ("T2", 82), ("T3L", 17845), ("T3WL", 758578)])
 def test_trees_have_levels_for_their_published_depth(tree: str, levels: int) -> None:
     """T3L is deeper than other trees of its shape: told by how many levels have no room, as it takes long."""
     with pytest.raises(lw.UsageError, match=f"1000 bytes for channels are below the minimum, .*: {levels} levels"):

@@ -127,6 +127,21 @@ constexpr operation_words words_of(operation op) {
     return {"unknown operation", " with PE ", "number #"};
 }
 
+/// A channel as the number of a fault names it: with its graph where a run has several.
+struct channel_in_fault {
+    std::uint32_t channel = 0;
+    std::uint32_t graph = 0;  ///< one more than its number among the graphs of the run; 0: there is no other
+
+    [[nodiscard]] LANEWAY_FN std::uint32_t number() const { return graph << channel_bits | channel; }
+    [[nodiscard]] static channel_in_fault of(std::uint64_t number) {
+        return {static_cast<std::uint32_t>(number) & ((1u << channel_bits) - 1),
+                static_cast<std::uint32_t>(number) >> channel_bits};
+    }
+
+private:
+    static constexpr std::uint32_t channel_bits = 16;
+};
+
 /// One record a PE, in memory that the host reads while kernels run. The PE's first failing lane writes it (it wins
 /// `pe_control::fault_claim`), the host only reads; `written` is stored last, with release at system scope.
 struct fault_record {
@@ -141,7 +156,8 @@ struct fault_record {
     /// What it is about: with bad_address the first element that is missing, with too_long bytes of elements, with
     /// no_room places that were tried, with uneven_barrier, uneven_post and collective_incomplete warps that came, with
     /// collective_too_long bytes of the array, with bad_pitch bytes from row to row, with truncated and wrong_length
-    /// bytes of the message; with others see words_of. Of a wait for a message with any tag: 2^32 - 1.
+    /// bytes of the message, of a channel what channel_in_fault says; with others see words_of. Of a wait for a message
+    /// with any tag: 2^32 - 1.
     std::uint64_t number = 0;
     /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with no_room all
     /// places where more are there than were tried, with uneven_barrier, uneven_post and collective_incomplete working

@@ -8,6 +8,9 @@
 //   const machine* owner() const;                          whose runs it is for, and what messages call it: a run of
 //   static constexpr const char* name = "...";             others is refused. What prepares itself may do that in begin
 //   std::uint64_t held_bytes(int pe) const;                memory that it holds on a PE, so that plans count it
+//   void take_place(std::uint32_t place);                  where faults tell of it by a number: before begin, one more
+//                                                          than its number among such components of the run or
+//                                                          session; 0 where there is no other
 //   void begin(machine&, const comm_plan&, const run_deadline&);   before ref is called
 //   void end(run_report&);                                 after a run without a fault; it may add to the report. A run
 //                                                          takes a constant where both are const

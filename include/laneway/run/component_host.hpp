@@ -105,6 +105,21 @@ void refuse_beside([[maybe_unused]] const Component& c, [[maybe_unused]] const s
     if constexpr (requires { c.refuse_beside(all); }) c.refuse_beside(all);
 }
 
+template <class T>
+concept numbered = requires(std::remove_cvref_t<T>& t) {
+    t.take_place(std::uint32_t{0});
+};
+/// Tells components which of several they are that faults name by a number.
+template <component... Components>
+void number_components(Components&... all) {
+    constexpr std::uint32_t sum = (0u + ... + (numbered<Components> ? 1u : 0u));
+    [[maybe_unused]] std::uint32_t place = 0;
+    [[maybe_unused]] const auto tell = [&]([[maybe_unused]] auto& c) {
+        if constexpr (numbered<decltype(c)>) c.take_place(sum > 1 ? ++place : 0);
+    };
+    (tell(all), ...);
+}
+
 /// What a component holds on a PE before a run, in bytes.
 template <component Component>
 std::uint64_t held_bytes_of([[maybe_unused]] const Component& c, [[maybe_unused]] int pe) {

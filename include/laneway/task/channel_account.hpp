@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "laneway/base/fault.hpp"
 #include "laneway/task/channel_memory.hpp"
@@ -11,14 +10,13 @@ namespace laneway {
 
 /// "channel 0: 64 elements (3 kept by warps), 57 at level 0 (full), 7 at level 1": what lies in the channels of all PEs
 /// and on stacks of their warps, for a graph that did not come to its end. Full: on some PE.
-std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);
+std::string occupancy_text(const channel_store& store);
 
-/// What the message of a run that has failed says of a graph: of a fault that names a channel by its number,
+/// What the message of a run that has failed says of a graph: of a fault that names a channel of it by its number,
 /// `; channel 0 is "frames"`, and where nothing but the deadline ended it, what the channels hold. `fault` may be null.
-std::string failure_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories,
-                         const fault_record* fault);
+std::string failure_text(const channel_store& store, const fault_record* fault);
 
 /// Throws device_fault where an element was never freed; names channels, counts and levels.
-void audit_channels(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);
+void audit_channels(const channel_store& store);
 
 }  // namespace laneway

@@ -167,9 +167,10 @@ private:
     LANEWAY_FN outcome ended(Ctx& ctx, std::uint32_t number, const Node& node, outcome out) const {
         if constexpr (View::receives) {
             if (out != outcome::done && node.has_forwarded()) {
-                const std::uint32_t inside = warp_.view.set.channel_of(number % warp_.view.set.queues_a_shard);
+                const channel_set_ref& set = warp_.view.set;
+                const std::uint32_t inside = set.channel_of(number % set.queues_a_shard);
                 (void)fail(ctx, status::yielded_after_forward, operation::consume, -1,
-                           warp_.view.set.users_number(inside));
+                           set.in_faults(set.users_number(inside)));
                 return outcome::done;
             }
         }

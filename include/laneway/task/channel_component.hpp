@@ -91,16 +91,20 @@ public:
     channel_component(const machine& owner, channel_table& table, channel_store& store,
                       std::vector<std::uint32_t> numbers, graph_use use, const Policy& policy,
                       const task_types<Kernels...>& kernels)
-        : owner_(owner), table_(table), store_(store), numbers_(std::move(numbers)), use_(use),
-          plans_(table.plans_for(numbers_, use)), policy_(policy), kernels_(kernels) {}
+        : owner_(owner), table_(table), store_(store), numbers_(std::move(numbers)), use_(use), policy_(policy),
+          kernels_(kernels) {
+        (void)table.plans_for(numbers_, use);
+    }
 
     [[nodiscard]] const machine* owner() const { return &owner_; }
     [[nodiscard]] const void* identity() const { return &store_; }
+    void take_place(std::uint32_t place) { graph_ = place; }
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
-        plans_ = table_.plans_for(numbers_, use_);
-        first_arrivals_ = add_inner_channels<Kernels...>(plans_, machine.n_pes(), table_.rooms());
-        const warp_plan warps = plan_warps<Policy, Kernels...>(plans_, table_.stack_bytes());
-        store_.prepare(machine, plan, plans_, warps, until);
+        std::vector<channel_plan> plans = table_.plans_for(numbers_, use_);
+        first_arrivals_ = add_inner_channels<Kernels...>(plans, machine.n_pes(), table_.rooms());
+        const warp_plan warps = plan_warps<Policy, Kernels...>(plans, table_.stack_bytes());
+        store_.prepare(machine, plan, plans, warps, until);
+        store_.set_graph(graph_);
         store_.set_boards(plan, scheduler_of<Policy>);
         table_.fill(store_.memories());
         if constexpr (scheduler_of<Policy> == channel_scheduler::host_thread) {
@@ -115,9 +119,9 @@ public:
     [[nodiscard]] ref_type ref(int pe) const { return graph_ref_of(store_, pe, policy_, kernels_, first_arrivals_); }
     void end(const run_report&) {
         store_.keep_scheduling(nullptr);
-        audit_channels(plans_, store_.memories());
+        audit_channels(store_);
     }
-    [[nodiscard]] std::string account() const { return failure_text(plans_, store_.memories(), owner_.fault()); }
+    [[nodiscard]] std::string account() const { return failure_text(store_, owner_.fault()); }
 
 private:
     const machine& owner_;
@@ -125,10 +129,10 @@ private:
     channel_store& store_;
     std::vector<std::uint32_t> numbers_;
     graph_use use_;
-    std::vector<channel_plan> plans_;
     Policy policy_;
     task_types<Kernels...> kernels_;
     std::uint32_t first_arrivals_ = 0;
+    std::uint32_t graph_ = 0;  ///< see channel_in_fault
 };
 
 }  // namespace laneway

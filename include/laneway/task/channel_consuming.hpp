@@ -35,6 +35,25 @@ struct copies_of<task_types<Kernels...>> {
     using type = element_copy<Kernels...>;
 };
 
+/// What deals with continuations in frames of warps, which kernels of functions that fork name `frames`, all the same;
+/// no_frames where no kernel does.
+struct no_frames {};
+template <class... Kernels>
+struct first_frames {
+    using type = no_frames;
+};
+template <class First, class... Rest>
+struct first_frames<First, Rest...> : first_frames<Rest...> {};
+template <class First, class... Rest>
+requires requires { typename First::frames; }
+struct first_frames<First, Rest...> {
+    using type = typename First::frames;
+};
+template <class List>
+struct frames_of;
+template <class... Kernels>
+struct frames_of<task_types<Kernels...>> : first_frames<Kernels...> {};
+
 /// Takes a lane's copy of an element where its kernel runs on one. Any lane.
 template <class Kernels, class Copy>
 LANEWAY_FN void copy_element(const Kernels& kernels, std::uint32_t number, const std::byte* at, Copy& copy) {

@@ -36,6 +36,8 @@ public:
     [[nodiscard]] std::uint64_t sessions() const;
     [[nodiscard]] channel_statistics statistics() const;
 
+    /// Of the next session, see channel_in_fault.
+    void take_place(std::uint32_t place) { graph_ = place; }
     [[nodiscard]] const channel_store& store() const { return store_; }
     [[nodiscard]] inbox_ref inbox(int pe) const { return inboxes_->ref(pe); }
 
@@ -71,6 +73,7 @@ private:
     channel_scheduler by_;
     std::size_t element_bytes_ = 0;  ///< of the largest
     channel_store store_;
+    std::uint32_t graph_ = 0;  ///< of the next session
     std::unique_ptr<host_inboxes> inboxes_;
     std::vector<result_ring> result_rings_;
     mutable std::mutex hearing_;                             ///< for result_rings_, taken_ and sessions_

@@ -39,12 +39,11 @@ public:
             const std::uint32_t tag = stack_.tag(stack_.bottom() + i);
             if ((tag & stack_tag::freed) == 0) note_unfreed(ctx, warp, tag);
         }
-        if (warp.view.set.stacks.frames == 0) return;
-        stack_.each_used_frame(ctx, [&](const std::byte* frame) {
-            warp.view.kernels.visit(warp.view.set.consumer_of_frames(), [&]<class Kernel>(const Kernel&) {
-                if constexpr (requires { Kernel::tag_of(frame); }) note_unfreed(ctx, warp, Kernel::tag_of(frame));
-            });
-        });
+        if constexpr (has_frames) {
+            if (warp.view.set.stacks.frames == 0) return;
+            stack_.each_used_frame(ctx,
+                                   [&](const std::byte* frame) { note_unfreed(ctx, warp, frames::tag_of(frame)); });
+        }
     }
 
     /// Takes the elements that are to run next; `shared(ctx)` those that are not the warp's own.
@@ -55,7 +54,9 @@ public:
         const std::uint32_t size = stack_.size(ctx);
         // Where nothing finds space, what is deepest may lie in a queue.
         const bool is_stuck = warp.is_stuck();
-        if (closes_now(ctx, warp, size)) tell_closed(ctx, warp);
+        if constexpr (has_frames) {
+            if (closes_now(ctx, warp, size)) tell_closed(ctx, warp);
+        }
         const std::uint32_t ready = stack_.n_ready(ctx);
         const bool has_none = size + ready == 0, has_few = has_none || 2 * (size + ready) < lanes;
         note_hunger(ctx, warp, has_few);
@@ -115,6 +116,8 @@ private:
     static constexpr unsigned turns_to_queues = 4096;      ///< the same where it has kept enough
     static constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
     static constexpr std::uint32_t none = channel_node::no_queue;
+    using frames = typename frames_of<typename View::kernel_types>::type;
+    static constexpr bool has_frames = !std::is_same_v<frames, no_frames>;
 
     /// An element that the warp had kept was never freed. Any lane.
     static LANEWAY_FN void note_unfreed(Ctx& ctx, const warp_type& warp, std::uint32_t tag) {
@@ -136,16 +139,11 @@ private:
     /// Tells of them, all behind one fence, and runs what follows where they were the last.
     LANEWAY_FN void tell_closed(Ctx& ctx, const warp_type& warp) const {
         channel_node node(warp.view.set, warp.own, 0, none, &stack_);
-        const std::uint32_t closed = stack_.n_closed(ctx), kernel = warp.view.set.consumer_of_frames();
+        const std::uint32_t closed = stack_.n_closed(ctx);
         ctx.sync(full_warp<Ctx>);  // what each lane has stored for them comes before what any tells
         shared_fence(ctx, order::release, scope::device);
         for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < closed; i += lanes) {
-            warp.view.kernels.visit(kernel, [&]<class Kernel>(const Kernel&) {
-                std::byte* const parent = stack_.closed(i);
-                if constexpr (requires { Kernel::end_child(ctx, node, parent); }) {
-                    Kernel::end_child(ctx, node, parent);
-                }
-            });
+            frames::end_child(ctx, node, stack_.closed(i));
         }
         node.tell(ctx);
         stack_.clear_closed(ctx);
@@ -254,12 +252,9 @@ private:
         if (mine && room && lane < given) {
             const channel_queue_ref queue = warp.view.set.queue(room.queue());
             const std::uint32_t at = queue.place_of(room.first());
-            const channel_layout& layout = warp.view.set.channels[to.number];
             std::byte* const from = stack_.slot(stack_.bottom() + lane);
-            warp.view.kernels.visit(layout.consumer, [&]<class Kernel>(const Kernel&) {
-                if constexpr (requires { Kernel::leave(ctx, stack_, from); }) Kernel::leave(ctx, stack_, from);
-            });
-            copy_bytes(queue.element(at), from, layout.element_bytes);
+            if constexpr (has_frames) frames::leave(ctx, stack_, from);
+            copy_bytes(queue.element(at), from, warp.view.set.channels[to.number].element_bytes);
             node.enq_place(ctx, room.queue(), at);
             node.tell(ctx);
             ++warp.given;

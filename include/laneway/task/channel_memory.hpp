@@ -59,8 +59,8 @@ struct warp_plan {
     friend bool operator==(const warp_plan&, const warp_plan&) = default;
 };
 
-/// Text for messages: `channel 1 "frames"`.
-std::string channel_name(std::uint32_t number, const channel_plan& plan);
+/// Text for messages: `channel 1 "frames"`, or `channel 1 "frames" of graph 0`. `graph`: see channel_in_fault.
+std::string channel_name(std::uint32_t number, const channel_plan& plan, std::uint32_t graph = 0);
 
 /// Channels of one PE. Host only; not thread-safe; between runs.
 class channel_memory {
@@ -74,6 +74,8 @@ public:
     /// Puts elements into an empty channel, `count` at `elements`. Throws usage_error where they have no room.
     void init(std::uint32_t number, const std::byte* elements, std::uint64_t count);
 
+    /// By what faults name the graph, see channel_in_fault.
+    void set_graph(std::uint32_t graph);
     /// Makes orders and reports for the warps of such a grid, unless every warp decides for itself.
     void set_board(const pe_grid& grid, channel_scheduler by);
     /// Where the elements go that host threads consume, in a session.
@@ -148,6 +150,9 @@ public:
     void prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
                  const warp_plan& warps, const run_deadline& until);
 
+    /// By what faults of the next run name the graph, see channel_in_fault.
+    void set_graph(std::uint32_t graph);
+    [[nodiscard]] std::uint32_t graph() const { return memories_.empty() ? 0 : memories_.front().ref().graph; }
     /// Has warps get their orders from this scheduler in the next run.
     void set_boards(const comm_plan& plan, channel_scheduler by);
     /// Keeps what gives orders on these boards, until nullptr or the next prepare(): no longer than the boards.

@@ -33,7 +33,7 @@ public:
     template <class Ctx>
     LANEWAY_FN void announce(Ctx& ctx, const channel_set_ref& set) {
         if (queue_ == no_queue) return;
-        const lane_mask mask = ctx.match(ctx.converged(), set.identity_of(queue_));
+        const lane_mask mask = mates(ctx, ctx.converged(), set.identity_of(queue_));
         entry_ = set.queue(queue_).take_entries(ctx, mask, count_);
         leads_ = elected(ctx, mask);
     }
@@ -120,7 +120,7 @@ public:
         const std::uint32_t margin = first_in_ == no_queue ? layout.margin
                                      : first_in_ == number ? 0
                                                            : layout.margin / 2;
-        const lane_mask mask = ctx.match(ctx.converged(), set_.identity_of(number) + (first_in_ == no_queue ? 0 : 1));
+        const lane_mask mask = mates(ctx, ctx.converged(), set_.identity_of(number) + (first_in_ == no_queue ? 0 : 1));
         if (!queue.reserve(ctx, mask, count, first, margin)) return {};
         return {queue.element(0), layout.width, layout.element_bytes, number, first, count};
     }
@@ -162,13 +162,15 @@ public:
     LANEWAY_FN void tfree(Ctx& ctx, const reserved_elements<T>& elements, std::uint32_t from = 0) {
         if ((elements.queue() & stack_tag::kept) != 0) {
             for (std::uint32_t i = from; i < elements.size(); ++i) {
-                stack_->free(ctx, static_cast<std::uint32_t>(elements.first()) + i);
+                if (stack_->free(static_cast<std::uint32_t>(elements.first()) + i)) continue;
+                (void)fail(ctx, status::freed_twice, operation::consume, -1,
+                           set_.in_faults(stack_tag::channel(elements.queue())), stack_tag::level(elements.queue()));
             }
             return;
         }
         const channel_queue_ref queue = set_.queue(elements.queue());
         for (std::uint32_t i = from; i < elements.size(); ++i) {
-            const lane_mask mask = ctx.match(ctx.converged(), set_.identity_of(elements.queue()));
+            const lane_mask mask = mates(ctx, ctx.converged(), set_.identity_of(elements.queue()));
             (void)queue.release(ctx, mask, queue.place_of(elements.first() + i));
         }
     }
@@ -220,7 +222,7 @@ protected:
     template <class Ctx>
     LANEWAY_FN void count_stall(Ctx& ctx, std::uint32_t number, std::uint32_t level) const {
         const std::uint32_t queue = queue_at(number, level);
-        const lane_mask mask = ctx.match(ctx.converged(), set_.identity_of(queue));
+        const lane_mask mask = mates(ctx, ctx.converged(), set_.identity_of(queue));
         if (!elected(ctx, mask)) return;
         const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
         ctx.fetch_add(set_.stalls + queue, lanes, order::relaxed, scope::device);
@@ -229,11 +231,11 @@ protected:
     LANEWAY_FN bool may_reserve(Ctx& ctx, std::uint32_t number, std::uint32_t level, std::uint32_t count) const {
         const channel_layout& layout = set_.channels[number];
         if (level >= layout.levels) {
-            (void)fail(ctx, status::too_deep, operation::produce, -1, number, layout.levels);
+            (void)fail(ctx, status::too_deep, operation::produce, -1, set_.in_faults(number), layout.levels);
             return false;
         }
         if (count > layout.at_once) {
-            (void)fail(ctx, status::too_many_at_once, operation::produce, -1, number, layout.at_once);
+            (void)fail(ctx, status::too_many_at_once, operation::produce, -1, set_.in_faults(number), layout.at_once);
             return false;
         }
         return true;

@@ -48,7 +48,7 @@ struct take_sent {
         go_before(ctx, queue.element(place));
         const std::uint32_t of_pe = shard * set->queues_a_shard + set->channels[number].first_queue + to.level;
         const lane_mask same =
-            ctx.match(ctx.converged(), set->identity_of(of_pe) + (static_cast<int>(to.source) == ctx.pe() ? 1 : 0));
+            mates(ctx, ctx.converged(), set->identity_of(of_pe) + (static_cast<int>(to.source) == ctx.pe() ? 1 : 0));
         if (elected(ctx, same)) {
             const auto count = static_cast<std::uint64_t>(Ctx::count_lanes(same));
             queue.count_reserved(ctx, count);
@@ -129,7 +129,7 @@ public:
         const std::uint32_t level = level_in(to.number);
         if (!may_send(ctx, pe, to.number, level)) return false;
         const std::uint32_t number = channel_rooms_ref::class_of(set().channels[to.number].levels, level);
-        const lane_mask mask = ctx.match(ctx.converged(), set().rooms.identity_of(number));
+        const lane_mask mask = mates(ctx, ctx.converged(), set().rooms.identity_of(number));
         std::uint32_t room = 0;
         if (!set().rooms.take(ctx, mask, number, shard(), room)) {
             count_stall(ctx, to.number, level);
@@ -164,11 +164,11 @@ private:
     template <class Ctx>
     LANEWAY_FN bool may_send(Ctx& ctx, int pe, std::uint32_t number, std::uint32_t level) const {
         if (pe < 0 || pe >= ctx.n_pes()) {
-            (void)fail(ctx, status::bad_pe, operation::produce, pe, number);
+            (void)fail(ctx, status::bad_pe, operation::produce, pe, set().in_faults(number));
             return false;
         }
         if (set().channels[number].remote == channel_rooms_ref::none) {
-            (void)fail(ctx, status::not_receiving, operation::produce, pe, number);
+            (void)fail(ctx, status::not_receiving, operation::produce, pe, set().in_faults(number));
             return false;
         }
         return may_reserve(ctx, number, level, 1);

@@ -24,6 +24,6 @@ void add_remote(std::vector<channel_plan>& plans, std::size_t of_user, const std
 
 /// "; sent to channel 0 of PE 1 and not consumed: 2; PE 0 has 2 of 2 rooms out (all)": for a graph that did not come to
 /// its end; empty where there is nothing.
-std::string remote_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);
+std::string remote_text(const channel_store& store);
 
 }  // namespace laneway

@@ -60,6 +60,7 @@ public:
     [[nodiscard]] channel_statistics statistics() const { return host_->statistics(); }
 
     // As a component, see run/component.hpp.
+    void take_place(std::uint32_t place) const { host_->take_place(place); }
     [[nodiscard]] ref_type ref(int pe) const {
         return {graph_ref_of(host_->store(), pe, policy_, kernels_, first_arrivals_), host_->inbox(pe)};
     }

@@ -60,6 +60,7 @@ struct channel_tally {
 struct channel_set_ref {
     channel_layout channels[max_channels];
     std::uint32_t n_channels = 0;
+    std::uint32_t graph = 0;  ///< see channel_in_fault
     std::uint32_t n_shards = 1;
     std::uint32_t by_blocks = 0;  ///< 1: whole blocks do the work, so that the warps of one have the same shard
     std::uint32_t queues_a_shard = 0;
@@ -88,12 +89,6 @@ struct channel_set_ref {
 
     static constexpr std::uint32_t words_a_shard = destructive_bytes / sizeof(std::uint64_t);
 
-    /// Number of a kernel that consumes continuations, as frames hold.
-    [[nodiscard]] LANEWAY_FN std::uint32_t consumer_of_frames() const {
-        std::uint32_t c = 0;
-        while (c + 1 < n_channels && channels[c].is_after == 0) ++c;
-        return channels[c].consumer;
-    }
     [[nodiscard]] LANEWAY_FN std::uint32_t flags_a_shard() const { return (queues_a_shard + 31) / 32; }
 
     /// Even, and no other queue's, also of another graph in the run: what lanes match that call at once for one queue.
@@ -117,7 +112,7 @@ struct channel_set_ref {
                     std::uint64_t{level} * channel_queue_ref::done_words(layout.width),
                 layout.width,
                 layout.element_bytes,
-                number,
+                in_faults(number),
                 level,
                 created + shard * words_a_shard};
     }
@@ -173,6 +168,10 @@ struct channel_set_ref {
     /// By which the user knows a channel.
     [[nodiscard]] LANEWAY_FN std::uint32_t users_number(std::uint32_t number) const {
         return channels[number].is_remote != 0 ? channels[number].remote : number;
+    }
+    /// The number by which faults name a channel.
+    [[nodiscard]] LANEWAY_FN std::uint32_t in_faults(std::uint32_t number) const {
+        return channel_in_fault{number, graph}.number();
     }
     /// What a policy is told of a queue of a shard that holds so many ready elements.
     [[nodiscard]] LANEWAY_FN channel_load load(std::uint32_t number, std::uint32_t queue, std::uint64_t ready) const {

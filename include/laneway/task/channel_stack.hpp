@@ -119,14 +119,12 @@ public:
     [[nodiscard]] LANEWAY_FN std::byte* slots() const { return slots_; }
     [[nodiscard]] LANEWAY_FN std::uint32_t capacity() const { return all_.capacity; }
     [[nodiscard]] LANEWAY_FN std::uint32_t slot_bytes() const { return all_.slot_bytes; }
-    /// A slot that was reserved is not needed: a gap, until the stack goes below it.
-    template <class Ctx>
-    LANEWAY_FN void free(Ctx& ctx, std::uint32_t position) const {
+    /// A slot that was reserved is not needed: a gap, until the stack goes below it. False where it was freed before.
+    [[nodiscard]] LANEWAY_FN bool free(std::uint32_t position) const {
         std::uint32_t& at = tag(position);
-        if ((at & stack_tag::states) != 0) {
-            (void)fail(ctx, status::freed_twice, operation::consume, -1, stack_tag::channel(at), stack_tag::level(at));
-        }
+        const bool was_reserved = (at & stack_tag::states) == 0;
         at |= stack_tag::freed;
+        return was_reserved;
     }
     /// A frame for the lane; false where none is left.
     template <class Ctx>

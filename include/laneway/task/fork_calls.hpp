@@ -30,6 +30,7 @@ public:
 
     [[nodiscard]] const machine* owner() const { return part_.owner(); }
     [[nodiscard]] const void* identity() const { return part_.identity(); }
+    void take_place(std::uint32_t place) { part_.take_place(place); }
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
         graph_.forget_init();  // of a run that did not begin
         roots_.clear();

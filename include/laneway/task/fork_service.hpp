@@ -76,6 +76,7 @@ public:
     [[nodiscard]] channel_statistics statistics() const { return service_.statistics(); }
 
     // As a component, see run/component.hpp.
+    void take_place(std::uint32_t place) const { service_.take_place(place); }
     [[nodiscard]] ref_type ref(int pe) const { return service_.ref(pe); }
     [[nodiscard]] const std::shared_ptr<channel_host>& feed() const { return service_.feed(); }
 

@@ -144,8 +144,9 @@ private:
     template <class Ctx>
     LANEWAY_FN void spawn_at(Ctx& ctx, const typename Child::arguments& arguments, std::uint32_t result_at) {
         if (spawned_ == children_.size()) {
+            const channel_set_ref& set = node_->set();
             (void)fail(ctx, status::too_many_at_once, operation::produce, -1,
-                       node_->set().channel_of(children_.queue() % node_->set().queues_a_shard), children_.size());
+                       set.in_faults(set.channel_of(children_.queue() % set.queues_a_shard)), children_.size());
             return;
         }
         fork_element<Child>& child = children_[spawned_++];
@@ -268,12 +269,31 @@ private:
     bool yields_ = false;
 };
 
+/// What a warp does with continuations in frames, whatever their functions: elements and continuations begin alike.
+struct fork_frames {
+    /// An element goes from its warp's stack to another warp: so all continuations above it may run there as well.
+    template <class Ctx>
+    static LANEWAY_FN void leave(Ctx& ctx, const warp_stack& stack, std::byte* element) {
+        share_frames(ctx, stack, reinterpret_cast<fork_header*>(element)->parent);
+    }
+    /// A child of a continuation has ended, behind a release shared_fence.
+    template <class Ctx>
+    static LANEWAY_FN void end_child(Ctx& ctx, channel_node& node, std::byte* parent) {
+        close_child(ctx, node, parent);
+    }
+    /// The tag of a frame that holds a continuation.
+    static LANEWAY_FN std::uint32_t tag_of(const std::byte* frame) {
+        return *reinterpret_cast<const std::uint32_t*>(frame + sizeof(fork_header));
+    }
+};
+
 /// The kernel that consumes a function's channel. A function that says `static constexpr task_width width =
 /// task_width::block;` is called by all lanes of a block together, with a fourth parameter, as kernels of channels are:
 /// channel_team.hpp. One of its lanes finishes or forks, behind a barrier where it needs what others have done.
 template <class Function, class... Functions>
 struct fork_kernel {
     using element = fork_element<Function>;
+    using frames = fork_frames;
     static constexpr task_width width = width_of<Function>;
     static constexpr std::size_t shared_bytes = kernel_shared_bytes<Function>;
     static constexpr int block_warps = kernel_block_warps<Function>;
@@ -282,23 +302,6 @@ struct fork_kernel {
     static_assert(width == task_width::warp || !is_continuation<Function>, "a continuation is for one lane");
 
     Function code;
-
-    /// An element goes from its warp's stack to another warp: so all continuations above it may run there as well.
-    template <class Ctx>
-    static LANEWAY_FN void leave(Ctx& ctx, const warp_stack& stack, std::byte* at) {
-        share_frames(ctx, stack, reinterpret_cast<element*>(at)->header.parent);
-    }
-
-    /// A child of a continuation has ended, of whatever function: see close_child.
-    template <class Ctx>
-    static LANEWAY_FN void end_child(Ctx& ctx, channel_node& node, std::byte* parent) {
-        close_child(ctx, node, parent);
-    }
-
-    /// The tag of a frame that holds a continuation, of whatever function.
-    static LANEWAY_FN std::uint32_t tag_of(const std::byte* frame) {
-        return *reinterpret_cast<const std::uint32_t*>(frame + sizeof(fork_header));
-    }
 
     /// `worker`: of a function for a block.
     template <class Ctx, class... Worker>

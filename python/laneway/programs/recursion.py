@@ -19,8 +19,11 @@ MEMORY_BYTES = 64 * 2**20
 """What the channels of a program take on a device, at most, unless a call says otherwise."""
 SCHEDULERS = ("each", "warp", "host")
 """Who may decide what warps run; their numbers are those of `channel_scheduler`."""
-TREES = ("T1", "T5", "T2", "T3", "T4", "T1L", "T3L", "T1XL", "T1XXL")
-"""Names of the trees of the UTS benchmark, from 4 million to 4 thousand million nodes."""
+TREES = (
+    *("T1", "T5", "T2", "T3", "T4", "T1L", "T2L", "T3L", "T1XL", "T1XXL", "T3XXL", "T2XXL"),
+    *("T1WL", "T2WL", "T3WL"),
+)
+"""Names of the trees of the UTS benchmark, from 4 million to 295 thousand million nodes."""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,18 @@ std::string told(status code, operation what, int peer = -1, std::uint64_t numbe
     return text.substr(place.size());
 }
 
+TEST(fault_text_test, AChannelIsToldWithItsGraphWhereThereAreSeveral) {
+    const std::uint64_t only = channel_in_fault{3, 0}.number(), second = channel_in_fault{3, 2}.number();
+    EXPECT_EQ(told(status::freed_twice, operation::consume, -1, only, 5),
+              "an element of a channel was freed twice while freeing an element of a channel: channel 3, level 5");
+    EXPECT_EQ(told(status::freed_twice, operation::consume, -1, second, 5),
+              "an element of a channel was freed twice while freeing an element of a channel: channel 3 of graph 1, "
+              "level 5");
+    EXPECT_EQ(told(status::not_receiving, operation::produce, 2, second),
+              "a channel whose kernel does not receive what is sent while producing into a channel of PE 2: "
+              "channel 3 of graph 1");
+}
+
 TEST(fault_text_test, APeThatDoesNotExistIsTold) {
     EXPECT_EQ(told(status::bad_pe, operation::post, 8),
               "no such PE while posting a message to PE 8: the job has 8 PEs");

@@ -86,10 +86,29 @@ protected:
         }
         return "nothing was thrown";
     }
-    /// The same without the lane that it begins with, which is one of the first PE.
+    /// The same of a run with two such graphs, of which the second one does it.
+    template <class Error>
+    static std::string message_of_second(std::uint32_t what, double seconds = never_seconds,
+                                         std::uint64_t stack_bytes = 0) {
+        options o = one_round();
+        o.timeout_seconds = seconds;
+        runtime rt(o);
+        channel_graph first(rt), second(rt, {.stack_bytes = stack_bytes});
+        const auto peace = first.channel<std::uint32_t>({.width = 64, .at_once = 3, .name = "peace"});
+        const auto to = second.channel<std::uint32_t>({.width = 64, .levels = 2, .at_once = 3, .name = "mischief"});
+        const auto kernel = first.kernel(misbehave{peace}), other = second.kernel(misbehave{to});
+        first.connect(peace, kernel);
+        second.connect(to, other);
+        first.init(peace, {misbehave::nothing});
+        second.init(to, {misbehave::nothing, what});
+        return thrown<Error>([&] { rt.run(first.component(kernel), second.component(other)); });
+    }
+    /// What such a message says without the lane that it begins with, which is one of the first PE.
     template <class Error>
     static std::string cause_of(std::uint32_t what, std::uint32_t levels = 2, std::uint64_t stack_bytes = 0) {
-        const std::string text = message_of<Error>(what, levels, never_seconds, stack_bytes);
+        return cause_in(message_of<Error>(what, levels, never_seconds, stack_bytes));
+    }
+    static std::string cause_in(const std::string& text) {
         const std::string device = GetParam().substr(0, GetParam().find(':')) + ":";
         const std::size_t lane = text.find(" lane "), colon = text.find(": ", lane);
         EXPECT_TRUE(text.starts_with("PE 0 (" + device)) << text;
@@ -197,6 +216,44 @@ TEST_P(channel_misuse_test, WhatIsLostIsNamed) {
     EXPECT_EQ(cause_of<device_fault>(misbehave::for_ever, 5),
               "deeper than the channel has levels while producing into a channel: channel 0 has 5 levels; "
               "channel 0 is \"mischief\"");
+}
+
+TEST_P(channel_misuse_test, WhichOfTwoGraphsAChannelIsOfIsTold) {
+    for (const std::uint64_t stack_bytes : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
+        EXPECT_EQ(message_of_second<device_fault>(misbehave::leaks, never_seconds, stack_bytes),
+                  "channel 0 \"mischief\" of graph 1: 3 elements were reserved and never freed, 3 at level 1");
+        EXPECT_EQ(
+            cause_in(message_of_second<device_fault>(misbehave::frees_twice, never_seconds, stack_bytes)),
+            "an element of a channel was freed twice while freeing an element of a channel: channel 0 of graph 1, "
+            "level 1; channel 0 of graph 1 is \"mischief\"");
+    }
+    EXPECT_EQ(cause_in(message_of_second<device_fault>(misbehave::too_many)),
+              "more elements at once than the channel is made for while producing into a channel: channel 0 of graph 1 "
+              "gives 3; channel 0 of graph 1 is \"mischief\"");
+    EXPECT_EQ(cause_in(message_of_second<device_fault>(misbehave::for_ever)),
+              "deeper than the channel has levels while producing into a channel: channel 0 of graph 1 has 2 levels; "
+              "channel 0 of graph 1 is \"mischief\"");
+}
+
+TEST_P(channel_misuse_test, ADeadlineTellsWhichGraphHoldsWhat) {
+    runtime rt([] {
+        options o = options_of(GetParam(), 0);
+        o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 2;
+        return o;
+    }());
+    channel_graph first(rt), second(rt);
+    const auto a = first.channel<std::uint32_t>(4), b = second.channel<std::uint32_t>(4);
+    const auto kernel = first.kernel(count_down{a}), other = second.kernel(count_down{b});
+    first.connect(a, kernel);
+    second.connect(b, other);
+    first.init(a, {0});
+    second.init(b, {2, 2, 2, 2});
+    const std::string late = thrown<timeout_error>([&] { rt.run(first.component(kernel), second.component(other)); });
+    EXPECT_NE(late.find("; channel 0 of graph 0: 0 elements"), std::string::npos) << late;
+    EXPECT_NE(late.find("; channel 0 of graph 1: 4 elements, 4 at level 0 (full)"), std::string::npos) << late;
+    second.init(b, {2, 2, 2, 2});
+    const std::string alone = thrown<timeout_error>([&] { second.run(other); });
+    EXPECT_NE(alone.find("; channel 0: 4 elements"), std::string::npos) << alone;
 }
 
 TEST_P(channel_misuse_test, WhatAKernelReportsOrThrowsIsTold) {

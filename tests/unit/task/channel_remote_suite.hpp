@@ -7,6 +7,7 @@
 
 #include "laneway/channel_graph.hpp"
 #include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 namespace {
@@ -347,18 +348,21 @@ TEST_P(channel_remote_test, WhoWaitsForeverIsNamedWithWhatIsFull) {
     const auto adder = graph.kernel(add_up{sum.ref(), true});
     graph.connect(from, sender);
     graph.connect(to, adder);
-    graph.init(from, {1, 2, 3, 4, 5});
-    try {
-        graph.run(sender, adder);
-        ADD_FAILURE() << "nothing was thrown";
-    } catch (const timeout_error& late) {
-        const std::string text = late.what();
-        EXPECT_NE(text.find("; sent to channel 1 \"sums\" of PE " + std::to_string(rt.n_pes() - 1) +
-                            " and not consumed: 2; PE 0 has 2 of 2 rooms out (all)"),
+    const auto expect_named = [&](const std::string& of, const std::string& text) {
+        EXPECT_NE(text.find("; sent to channel 1 \"sums\"" + of + " of PE " + std::to_string(rt.n_pes() - 1) +
+                            " and not consumed: 2; PE 0 has 2 of 2 rooms" + of + " out (all)"),
                   std::string::npos)
             << text;
-        EXPECT_NE(text.find("channel 0: 3 elements"), std::string::npos) << text;
-    }
+        EXPECT_NE(text.find("channel 0" + of + ": 3 elements"), std::string::npos) << text;
+    };
+    graph.init(from, {1, 2, 3, 4, 5});
+    expect_named("", thrown<timeout_error>([&] { graph.run(sender, adder); }));
+    channel_graph idle(rt);
+    const auto kernel = idle.kernel(ignore{});
+    idle.connect(idle.channel<std::uint32_t>(4), kernel);
+    graph.init(from, {1, 2, 3, 4, 5});
+    expect_named(" of graph 1",
+                 thrown<timeout_error>([&] { rt.run(idle.component(kernel), graph.component(sender, adder)); }));
 }
 
 LANEWAY_ON_DEVICES(channel_remote_test, device_lists());

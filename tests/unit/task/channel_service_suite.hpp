@@ -552,6 +552,45 @@ TEST_P(channel_service_test, WhatIsLostIsNamedWhenTheSessionStops) {
     EXPECT_EQ(text, "channel 0 \"mischief\": 2 elements were reserved and never freed, 2 at level 0");
 }
 
+TEST_P(channel_service_test, WhichGraphOfASessionAChannelIsOfIsTold) {
+    runtime rt(job());
+    fork_join program(rt, {.levels = 9, .width = 64}, called_number{}, sum_of_calls{});
+    channel_graph graph(rt);
+    const auto to = graph.channel<std::uint32_t>({.width = 64, .name = "mischief"});
+    const auto kernel = graph.kernel(misbehave_in_session{to});
+    graph.connect(to, kernel);
+    auto calls = program.service<called_number>();
+    auto service = graph.service(kernel);
+    {
+        auto session = rt.start(calls, service);
+        EXPECT_EQ(calls.submit<called_number>(6).get(), 8u);
+        service.enqueue(to, misbehave_in_session::leaks);
+        EXPECT_EQ(thrown_by<device_fault>([&] { session.stop(); }),
+                  "channel 0 \"mischief\" of graph 1: 1 element was reserved and never freed, 1 at level 0");
+    }
+    {
+        auto session = rt.start(calls, service);
+        (void)calls.submit<called_number>(called_number::lost);
+        EXPECT_EQ(
+            thrown_by<device_fault>([&] { session.stop(); }),
+            "channel 3 \"answers of function 0\" of graph 0: 1 element was reserved and never freed, 1 at level 0");
+    }
+    auto session = rt.start(service);
+    service.enqueue(to, misbehave_in_session::leaks);
+    EXPECT_EQ(thrown_by<device_fault>([&] { session.stop(); }),
+              "channel 0 \"mischief\": 1 element was reserved and never freed, 1 at level 0");
+}
+
+TEST_P(channel_service_test, WhichProgramOfARunAChannelIsOfIsTold) {
+    runtime rt(job());
+    fork_join shallow(rt, {.levels = 3, .width = 64}, called_number{}, sum_of_calls{});
+    fork_join deep(rt, {.levels = 9, .width = 64}, called_number{}, sum_of_calls{});
+    auto few = shallow.component<called_number>({6}), many = deep.component<called_number>({6});
+    const std::string text = thrown_by<device_fault>([&] { rt.run(many, few); });
+    expect_in(text, ": channel 0 of graph 1 has 3 levels; channel 0 of graph 1 is \"function 0\"");
+    EXPECT_EQ(text.find("of graph 0"), std::string::npos) << text;
+}
+
 #if !defined(__CUDACC__)
 TEST_P(channel_service_test, WhoeverWaitsHearsOfAKernelThatThrows) {
     const std::string text = misbehaviour<lane_error>(job(), [](auto& service, auto&, auto to, auto results) {
