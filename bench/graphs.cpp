@@ -9,8 +9,9 @@
 //   bench_graphs --devices "cuda:0;cuda:0-3" --graph USA-road-d.NY.gr.gz --programs "bfs;cc;sssp"
 //
 // With --partition PREFIX, n devices have the parts in PREFIX.part.n, a line for each vertex, as METIS and
-// metis_parts.py write them. Rows tell how the graph was divided: "even", the prefix, or "own" of programs that take no
-// parts.
+// metis_parts.py write them; with --partition dealt, eight ranges each, dealt in turn, and with dealt:PREFIX the parts
+// in PREFIX.part.8n, dealt in turn. Rows tell how the graph was divided: "even", what was given, or "own" of programs
+// that take no parts.
 #include <cmath>
 #include <exception>
 #include <fstream>
@@ -25,6 +26,7 @@
 #include "cdlp/cdlp.hpp"
 #include "color/color.hpp"
 #include "graph_input.hpp"
+#include "laneway/graph/partition.hpp"
 #include "laneway/runtime.hpp"
 #include "pagerank/pagerank.hpp"
 #include "peak_memory.hpp"
@@ -155,10 +157,9 @@ const std::map<std::string, program> programs{
 /// These divide their work by themselves.
 const std::set<std::string> without_parts{"cc-router", "triangles", "lcc"};
 
-/// Of `prefix.part.n`, a line for each vertex; none for one device, and where there is no prefix.
-partition partition_of(const std::string& prefix, int n_pes, std::uint64_t vertices) {
-    if (prefix == "even" || n_pes == 1) return {};
-    const std::string name = prefix + ".part." + std::to_string(n_pes);
+/// Of `prefix.part.n_parts`, a line for each vertex.
+partition partition_in(const std::string& prefix, std::uint64_t n_parts, std::uint64_t vertices) {
+    const std::string name = prefix + ".part." + std::to_string(n_parts);
     std::ifstream file(name);
     if (!file) throw usage_error("partition: " + name + " cannot be read");
     partition parts;
@@ -166,6 +167,19 @@ partition partition_of(const std::string& prefix, int n_pes, std::uint64_t verti
     if (parts.size() == vertices) return parts;
     throw usage_error("partition: " + name + " has " + std::to_string(parts.size()) + " parts for " +
                       std::to_string(vertices) + " vertices");
+}
+
+/// None for one device, and for even ranges.
+partition partition_of(const std::string& division, std::uint64_t n_pes, const graph::graph& graph) {
+    if (division == "even" || n_pes == 1) return {};
+    if (division == "dealt") {
+        return std::visit([&](const auto& csr) { return graph::dealt_parts(csr, n_pes); }, graph.arcs);
+    }
+    const std::string dealt = "dealt:";
+    if (!division.starts_with(dealt)) return partition_in(division, n_pes, graph.vertices());
+    partition parts = partition_in(division.substr(dealt.size()), graph::dealt_pieces * n_pes, graph.vertices());
+    for (std::uint32_t& part : parts) part %= static_cast<std::uint32_t>(n_pes);
+    return parts;
 }
 
 void tell(const bench::arguments& args, const graph::graph& graph, const std::string& name, const std::string& devices,
@@ -210,8 +224,8 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
         apps::workspace workspace(job, ~std::uint64_t{0});
         apps::resident_graph resident(workspace, graph);
         const bool takes_parts = without_parts.count(name) == 0;
-        const partition parts =
-            takes_parts ? partition_of(args.text("partition"), resident.n_pes(), graph.vertices()) : partition{};
+        const auto n_pes = static_cast<std::uint64_t>(resident.n_pes());
+        const partition parts = takes_parts ? partition_of(args.text("partition"), n_pes, graph) : partition{};
         const std::string divided = !takes_parts ? "own" : parts.empty() ? "even" : args.text("partition");
         bench::forget_host_peak();
         std::vector<double> seconds;

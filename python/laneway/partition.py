@@ -7,11 +7,15 @@ from typing import Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from laneway import _core
 from laneway.arrays import as_array
 from laneway.compiled_output import compiled_output_to_stderr
 from laneway.errors import UsageError
 from laneway.graph import Graph
 from laneway.watching import described
+
+DIVISIONS = ("metis", "dealt", "dealt-metis")
+"""Divisions that have a name."""
 
 Partition = Union[None, str, ArrayLike]
 
@@ -28,6 +32,18 @@ def as_parts(graph: Graph, partition: ArrayLike | None) -> NDArray[np.uint32] | 
     return np.ascontiguousarray(parts, dtype=np.uint32)
 
 
+def named_parts(graph: Graph, division: str, n_parts: int) -> NDArray[np.uint32]:
+    """PE of each vertex by one of DIVISIONS. Raises UsageError where pymetis is needed and not installed.
+
+    The dealt ones cut the graph into several pieces for each PE, as without a name or by METIS, and deal them in turn.
+    """
+    if division == "dealt":
+        return _core.dealt_parts(graph, n_parts)
+    if division == "metis":
+        return metis_parts(graph, n_parts)
+    return metis_parts(graph, _core.dealt_pieces * n_parts) % np.uint32(n_parts)
+
+
 def metis_parts(graph: Graph, n_parts: int) -> NDArray[np.uint32]:
     """PE of each vertex, so that few arcs join different PEs. Raises UsageError where pymetis is not installed.
 
@@ -38,7 +54,7 @@ def metis_parts(graph: Graph, n_parts: int) -> NDArray[np.uint32]:
     try:
         import pymetis
     except ImportError:
-        raise UsageError("partition 'metis' needs pymetis: pip install 'laneway[metis]'") from None
+        raise UsageError("division by METIS needs pymetis: pip install 'laneway[metis]'") from None
     if n_parts == 1 or graph.vertices == 0:
         return np.zeros(graph.vertices, dtype=np.uint32)
     from scipy import sparse

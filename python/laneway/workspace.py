@@ -12,7 +12,7 @@ from laneway import _core
 from laneway.arguments import job_options, require_whole
 from laneway.errors import UsageError
 from laneway.graph import Graph, GraphLike
-from laneway.partition import Partition, as_parts, metis_parts
+from laneway.partition import DIVISIONS, Partition, as_parts, named_parts
 
 KEPT_BYTES: int = _core.default_kept_bytes
 
@@ -70,7 +70,7 @@ class Workspace:
         self.core = _core.Session(self.options, kept_bytes)
         self._devices = devices
         self._resident: PerGraph[_core.ResidentGraph] = PerGraph()
-        self._metis: PerGraph[NDArray[np.uint32]] = PerGraph()
+        self._divisions: PerGraph[dict[str, NDArray[np.uint32]]] = PerGraph()
 
     @property
     def devices(self) -> list[str]:
@@ -89,10 +89,16 @@ class Workspace:
         """Device of each vertex for a program's `partition`; None for contiguous ranges with equal arcs."""
         if not isinstance(partition, str):
             return as_parts(graph, partition)
-        if partition != "metis":
-            raise UsageError(f"partition must be None, 'metis' or an array, not {partition!r}")
-        parts = self._metis.get(graph)
-        return self._metis.setdefault(graph, metis_parts(graph, len(self.devices))) if parts is None else parts
+        if partition not in DIVISIONS:
+            names = ", ".join(map(repr, DIVISIONS))
+            raise UsageError(f"partition must be None, {names} or an array, not {partition!r}")
+        kept = self._divisions.get(graph)
+        if kept is None:
+            kept = self._divisions.setdefault(graph, {})
+        parts = kept.get(partition)
+        if parts is None:
+            parts = kept.setdefault(partition, named_parts(graph, partition, len(self.devices)))
+        return parts
 
     def graphs(self) -> list[Graph]:
         """Those of which something is on the devices."""
@@ -101,13 +107,13 @@ class Workspace:
     def forget(self, graph: Graph) -> None:
         """Drop all that has been kept of a graph."""
         self._resident.pop(graph)
-        self._metis.pop(graph)
+        self._divisions.pop(graph)
 
     def close(self) -> None:
         """Free everything; what results have on the devices goes, too."""
         self.core.close()
         self._resident.clear()
-        self._metis.clear()
+        self._divisions.clear()
 
     def __enter__(self) -> Workspace:
         return self

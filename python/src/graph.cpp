@@ -13,12 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "arrays.hpp"
 #include "graph_data.hpp"
 #include "interruptible.hpp"
 #include "laneway/base/draft_file.hpp"
 #include "laneway/base/error.hpp"
 #include "laneway/graph/cache.hpp"
 #include "laneway/graph/generate.hpp"
+#include "laneway/graph/partition.hpp"
 #include "laneway/graph/read.hpp"
 #include "module.hpp"
 #include "strings.hpp"
@@ -181,6 +183,13 @@ void register_graph(nb::module_& module) {
     module.def("remove_drafts", &draft_file::remove_all,
                "Remove files that this process is writing: for who ends it without a return from the calls.");
     register_generators(module);
+    module.attr("dealt_pieces") = graph::dealt_pieces;
+    module.def(
+        "dealt_parts",
+        [](const csr_graph& g, std::uint64_t n_parts) {
+            return give(std::visit([&](const auto& csr) { return graph::dealt_parts(csr, n_parts); }, g.arcs));
+        },
+        "graph"_a, "n_parts"_a, "PE of each vertex, where each PE gets several ranges of vertices in turn.");
 }
 
 }  // namespace laneway::python

@@ -48,6 +48,18 @@ std::vector<std::uint64_t> equal_arc_ranges(const basic_csr<Vertex>& graph, std:
 }
 
 template <class Vertex>
+std::vector<std::uint32_t> dealt_parts(const basic_csr<Vertex>& graph, std::uint64_t n_parts) {
+    const std::vector<std::uint64_t> pieces = equal_arc_ranges(graph, dealt_pieces * n_parts);
+    std::vector<std::uint32_t> parts(graph.vertices());
+    for (std::uint64_t piece = 0; piece < dealt_pieces * n_parts; ++piece) {
+        std::fill(parts.begin() + static_cast<std::ptrdiff_t>(pieces[piece]),
+                  parts.begin() + static_cast<std::ptrdiff_t>(pieces[piece + 1]),
+                  static_cast<std::uint32_t>(piece % n_parts));
+    }
+    return parts;
+}
+
+template <class Vertex>
 part_order<Vertex> order_by_part(std::span<const std::uint32_t> parts, std::uint64_t n_parts) {
     std::vector<std::uint64_t> counts(n_parts + 1, 0);
     for (std::size_t v = 0; v < parts.size(); ++v) {
@@ -95,6 +107,8 @@ basic_csr<Vertex> relabel(const basic_csr<Vertex>& graph, std::span<const Vertex
 
 template std::vector<std::uint64_t> equal_arc_ranges(const csr32&, std::uint64_t);
 template std::vector<std::uint64_t> equal_arc_ranges(const csr64&, std::uint64_t);
+template std::vector<std::uint32_t> dealt_parts(const csr32&, std::uint64_t);
+template std::vector<std::uint32_t> dealt_parts(const csr64&, std::uint64_t);
 template part_order<std::uint32_t> order_by_part(std::span<const std::uint32_t>, std::uint64_t);
 template part_order<std::uint64_t> order_by_part(std::span<const std::uint32_t>, std::uint64_t);
 template csr32 relabel(const csr32&, std::span<const std::uint32_t>);

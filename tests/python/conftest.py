@@ -98,10 +98,15 @@ def one_at_a_time_on_gpus(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def metis() -> object:
-    """The parameter "metis", left out where pymetis is not installed."""
+def metis(division: str = "metis") -> object:
+    """The parameter "metis" or another of METIS, left out where pymetis is not installed."""
     missing = importlib.util.find_spec("pymetis") is None
-    return pytest.param("metis", marks=pytest.mark.skipif(missing, reason="pymetis is not installed"))
+    return pytest.param(division, marks=pytest.mark.skipif(missing, reason="pymetis is not installed"))
+
+
+def divisions() -> list[object]:
+    """All divisions of a graph that have a name, as parameters."""
+    return [metis(), "dealt", metis("dealt-metis")]
 
 
 @pytest.fixture

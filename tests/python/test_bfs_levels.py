@@ -8,7 +8,7 @@ from pathlib import Path
 import laneway as lw
 import numpy as np
 import pytest
-from conftest import Run, metis
+from conftest import Run, divisions
 
 
 def test_same_as_without_levels(all_devices: list[str]) -> None:
@@ -28,7 +28,7 @@ def test_same_as_without_levels(all_devices: list[str]) -> None:
                 assert np.array_equal(result.predecessor, wanted.predecessor)
 
 
-@pytest.mark.parametrize("partition", [[v * 5 % 3 for v in range(256)], metis()])
+@pytest.mark.parametrize("partition", [[v * 5 % 3 for v in range(256)], *divisions()])
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_partitions(partition: object, symmetric: bool) -> None:
     graph = lw.generate_kronecker(8, 2_000, seed=5, symmetric=symmetric)
@@ -83,7 +83,10 @@ def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> Non
         (["--method", "levels", "--no-priorities"], "--no-priorities is for method asynchronous"),
         (["--method", "levels", "--no-fused"], "--no-fused is for method asynchronous"),
         (["--method", "asynchronous", "--delta", "3", "--no-priorities"], "--delta is for runs with priorities"),
-        (["--method", "levels", "--partition", "halves"], "--partition must be metis, not halves"),
+        (
+            ["--method", "levels", "--partition", "halves"],
+            "--partition must be metis, dealt or dealt-metis, not halves",
+        ),
     ],
 )
 def test_bad_options(laneway: Run, small: Path, options: list[str], message: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import laneway as lw
 import numpy as np
 import pytest
-from conftest import Run, metis, names
+from conftest import Run, divisions, names
 from laneway.references import color as reference
 from laneway.verification import Verification
 
@@ -26,7 +26,7 @@ def test_odd_graph(laneway: Run, small: Path, tmp_path: Path, devices: str) -> N
     assert sorted(color[4:]) == [0, 1]
 
 
-@pytest.mark.parametrize("partition", [None, metis()])
+@pytest.mark.parametrize("partition", [None, *divisions()])
 def test_same_colours_on_any_devices(all_devices: list[str], partition: str | None) -> None:
     graph = lw.generate_kronecker(10, 60_000, seed=3)
     alone = lw.color(graph, devices="cpu:1")
@@ -70,7 +70,7 @@ def test_wrong_colours_are_named(small: Path) -> None:
     ("options", "message"),
     [
         (["--order", "-1"], "order must be a whole number"),
-        (["--partition", "halves"], "--partition must be metis, not halves"),
+        (["--partition", "halves"], "--partition must be metis, dealt or dealt-metis, not halves"),
         (["--devices", "gpu"], "gpu"),
     ],
 )

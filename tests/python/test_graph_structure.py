@@ -12,7 +12,7 @@ from typing import Any
 import laneway as lw
 import numpy as np
 import pytest
-from conftest import ROOT, Run, metis
+from conftest import ROOT, Run, divisions
 from laneway.references import cc, cdlp, triangles
 from scipy import sparse
 
@@ -91,7 +91,7 @@ def test_same_on_any_devices(all_devices: list[str]) -> None:
 
 
 @pytest.mark.parametrize("program", [lw.connected_components, lw.label_propagation])
-@pytest.mark.parametrize("partition", [[v * 7 % 3 for v in range(256)], metis()])
+@pytest.mark.parametrize("partition", [[v * 7 % 3 for v in range(256)], *divisions()])
 def test_partitions(program: Callable[..., Any], partition: Any) -> None:
     graph = lw.generate_kronecker(8, 1_000, seed=5)
     alone = program(graph, devices="cpu:1")
@@ -169,7 +169,7 @@ def test_sessions_route_components_between_other_programs() -> None:
     [
         (["cdlp", "GRAPH", "--rounds", "-1"], "rounds must be a whole number"),
         (["cdlp", "GRAPH", "--rounds", "x"], "Invalid value for '--rounds'"),
-        (["cc", "GRAPH", "--partition", "halves"], "--partition must be metis, not halves"),
+        (["cc", "GRAPH", "--partition", "halves"], "--partition must be metis, dealt or dealt-metis, not halves"),
         (["cc", "GRAPH", "--method", "rounds"], "method must be afforest or router, not 'rounds'"),
         (["cc", "GRAPH", "--method", "router", "--partition", "metis"], "partition is for method afforest"),
         (["cc", "GRAPH", "--method", "router", "--buffer-bytes", "31"], "buffer_bytes = 31 is too little"),

@@ -12,7 +12,7 @@ from typing import Any
 import laneway as lw
 import numpy as np
 import pytest
-from conftest import ROOT, Run, device_lists, metis
+from conftest import ROOT, Run, device_lists, divisions
 from laneway.references import paths as references
 
 GRAPHS = Path(os.environ.get("LANEWAY_SHARED_DATA", ROOT.parent / "shared" / "data")) / "graphs"
@@ -109,7 +109,7 @@ def test_a_width_of_steps_that_there_are_not(program: Callable[..., Any]) -> Non
         program(graph, 0, devices="cpu:1", delta=4, priorities=False)
 
 
-@pytest.mark.parametrize("partition", [[v * 5 % 3 for v in range(256)], metis()])
+@pytest.mark.parametrize("partition", [[v * 5 % 3 for v in range(256)], *divisions()])
 def test_partitions(partition: Any) -> None:
     graph = lw.generate_kronecker(8, 2_000, seed=5)
     assert items(graph, [1, 7], "cpu:3", partition=partition) == lw.sssp(graph, sources=[7, 1], devices="cpu:1")
@@ -156,7 +156,10 @@ def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> Non
     [
         (["--method", "levels"], "method must be asynchronous or near-far, not 'levels'"),
         (["--method", "near-far", "--delta", "0"], "delta must be a whole number from 1"),
-        (["--method", "near-far", "--partition", "halves"], "--partition must be metis, not halves"),
+        (
+            ["--method", "near-far", "--partition", "halves"],
+            "--partition must be metis, dealt or dealt-metis, not halves",
+        ),
     ],
 )
 def test_bad_options(laneway: Run, small: Path, options: list[str], message: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import laneway as lw
 import numpy as np
 import pytest
-from conftest import SMALL_DISTANCES, SMALL_LEVELS, metis
+from conftest import SMALL_DISTANCES, SMALL_LEVELS, divisions
 
 
 @pytest.fixture
@@ -78,10 +78,10 @@ def test_results_outlive_everything_else(graph: lw.Graph) -> None:
     assert matrix.shape == (2, 2)
 
 
-@pytest.mark.parametrize("partition", [None, metis(), [0, 1, 0, 1, 1, 0], np.array([1, 1, 1, 1, 1, 1])])
+@pytest.mark.parametrize("partition", [None, *divisions(), [0, 1, 0, 1, 1, 0], np.array([1, 1, 1, 1, 1, 1])])
 def test_partitions(graph: lw.Graph, partition: object) -> None:
     assert lw.sssp(graph, 1, devices="cpu:2", partition=partition).distance.tolist() == SMALL_DISTANCES
-    assert lw.bfs(graph, 1, devices="cpu:2", partition=partition).distance.tolist() == SMALL_LEVELS, metis
+    assert lw.bfs(graph, 1, devices="cpu:2", partition=partition).distance.tolist() == SMALL_LEVELS, partition
 
 
 @pytest.mark.parametrize("delta", [1, 3, 10**6])

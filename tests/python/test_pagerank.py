@@ -12,7 +12,7 @@ from typing import Any
 import laneway as lw
 import numpy as np
 import pytest
-from conftest import Run, metis, names
+from conftest import Run, divisions, names
 from laneway.references import pagerank as reference
 from test_bad_input import assert_refused
 
@@ -111,7 +111,7 @@ def test_rounds_go_on_from_given_ranks() -> None:
     assert (again.converged, again.rounds) == (True, 1)
 
 
-@pytest.mark.parametrize("partition", [None, metis()])
+@pytest.mark.parametrize("partition", [None, *divisions()])
 @pytest.mark.parametrize("weight", ["weight", None])
 def test_same_bits_on_any_devices(all_devices: list[str], partition: str | None, weight: str | None) -> None:
     graph = lw.generate_kronecker(12, 100_000, symmetric=False, seed=3)
@@ -221,7 +221,7 @@ def test_rounds_that_end_wrong_are_named(small: Path) -> None:
         (["--tol", "-1"], "tol must be a number of 0 or more, not -1.0"),
         (["--max-iter", "0"], "--max-iter must be a whole number from 1"),
         (["--rounds", "-1"], "rounds must be a whole number"),
-        (["--partition", "halves"], "--partition must be metis, not halves"),
+        (["--partition", "halves"], "--partition must be metis, dealt or dealt-metis, not halves"),
     ],
 )
 def test_bad_options(laneway: Run, small: Path, tmp_path: Path, options: list[str], message: str) -> None:

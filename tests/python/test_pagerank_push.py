@@ -10,7 +10,7 @@ from typing import Any
 import laneway as lw
 import numpy as np
 import pytest
-from conftest import Run, metis
+from conftest import Run, divisions
 from laneway.references import pagerank as reference
 
 CASES: dict[str, dict[str, Any]] = {
@@ -69,7 +69,7 @@ def test_order_saves_work() -> None:
     assert adds[0] is not None and adds[1] is not None and adds[0] < adds[1]
 
 
-@pytest.mark.parametrize("partition", [None, metis()])
+@pytest.mark.parametrize("partition", [None, *divisions()])
 def test_a_session_keeps_the_graph(partition: str | None) -> None:
     graph = lw.generate_kronecker(8, 1500, symmetric=False, seed=5)
     alone = lw.pagerank(graph, tol=1e-9, devices="cpu:1").rank.values

@@ -1,8 +1,9 @@
-"""What METIS prints stays out of the way of those who read standard output."""
+"""Divisions that have a name, and what METIS prints, which stays out of the way of standard output."""
 
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import sys
 import threading
@@ -12,11 +13,12 @@ from typing import Any
 import laneway as lw
 import numpy as np
 import pytest
-from conftest import Run, metis
+from conftest import Run, divisions, metis
 from laneway.compiled_output import compiled_output_to_stderr
-from laneway.partition import metis_parts
+from laneway.partition import metis_parts, named_parts
 from programs import run_program
 
+METIS = pytest.mark.skipif(importlib.util.find_spec("pymetis") is None, reason="pymetis is not installed")
 LOUD = "Cannot bisect a graph with 0 vertices"  # what METIS says of more parts than vertices
 
 PARTS = """
@@ -113,3 +115,46 @@ def test_metis_divides_k_ways(monkeypatch: pytest.MonkeyPatch, parts: int) -> No
     assert given == [(parts, False)]
     assert np.bincount(found, minlength=parts).min() > side * side / parts / 2
     assert np.count_nonzero(found[pairs[:, 0]] != found[pairs[:, 1]]) < len(pairs) / 10
+
+
+def ranges_of(graph: lw.Graph, n_parts: int) -> np.ndarray[Any, Any]:
+    """One range of vertices for each part, of nearly as many arcs."""
+    return np.minimum(graph.offsets[:-1] * n_parts // graph.arcs, n_parts - 1)
+
+
+def work_at_once(graph: lw.Graph, parts: np.ndarray[Any, Any], n_parts: int) -> tuple[float, float]:
+    """Of a search from a corner, step by step: how many parts' worth of work goes on at once, and the least share of
+    steps in which a part has work."""
+    distance = lw.sssp(graph, 0, devices="cpu:1").distance.values
+    steps = distance // (distance.max() // 200 + 1)
+    work = np.zeros((steps.max() + 1, n_parts), dtype=np.int64)
+    np.add.at(work, (steps, parts), 1)
+    return work.sum() / work.max(axis=1).sum(), (work > 0).mean(axis=0).min()
+
+
+@pytest.mark.parametrize(("dealt", "whole"), [("dealt", None), pytest.param("dealt-metis", "metis", marks=METIS)])
+def test_a_search_of_a_grid_soon_meets_all_parts(dealt: str, whole: str | None) -> None:
+    graph = lw.generate_grid(120, 160, seed=1)
+    before = work_at_once(graph, ranges_of(graph, 4) if whole is None else named_parts(graph, whole, 4), 4)
+    assert before[0] < 2 and before[1] < 0.5, "one part after the other"
+    parts = named_parts(graph, dealt, 4)
+    assert np.bincount(parts).min() > graph.vertices / 5
+    at_once, in_steps = work_at_once(graph, parts, 4)
+    assert at_once > 1.2 * before[0] and in_steps > 0.6
+    assert whole or (at_once > 2.6 and in_steps > 0.8)
+
+
+def test_dealt_divisions_cut_few_more_arcs() -> None:
+    graph = lw.generate_grid(120, 640, seed=1)
+    tails = np.repeat(np.arange(graph.vertices), np.diff(graph.offsets.astype(np.int64)))
+    parts = named_parts(graph, "dealt", 4)
+    assert np.mean(parts[tails] != parts[graph.heads]) < 0.05
+
+
+@pytest.mark.parametrize("division", divisions())
+def test_more_parts_than_vertices(division: str) -> None:
+    graph = lw.Graph.from_edges([(0, 1), (1, 2)])
+    assert lw.bfs(graph, 0, devices="cpu:3", partition=division).distance.tolist() == [0, 1, 2]
+    assert named_parts(graph, division, 1).tolist() == [0, 0, 0]
+    with pytest.raises(lw.UsageError, match="partition must be None, 'metis', 'dealt', 'dealt-metis' or an array"):
+        lw.bfs(graph, 0, partition=division + "s")

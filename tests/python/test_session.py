@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import laneway as lw
 import numpy as np
 import pytest
-from conftest import GPUS, metis
+from conftest import GPUS, divisions
 
 DEVICES = ["cpu:1", "cpu:3", "checked:2", *(["cuda:0"] if GPUS else []), *(["cuda:0-1"] if GPUS > 1 else [])]
 PROGRAMS = ["sssp", "bfs", "pagerank", "color", "indegree", "kmeans", "kmer", "md", "gups", "filter"]
@@ -134,7 +134,7 @@ def test_two_graphs_by_turns(graph: lw.Graph, session: lw.Session) -> None:
     assert sum(session.copied_bytes) - before < graph.heads.nbytes
 
 
-@pytest.mark.parametrize("partition", [metis(), "array"])
+@pytest.mark.parametrize("partition", [*divisions(), "array"])
 def test_partitions(graph: lw.Graph, session: lw.Session, partition: str) -> None:
     expected = lw.sssp(graph, 0, devices="cpu:3")
     parts = np.arange(graph.vertices) % 3

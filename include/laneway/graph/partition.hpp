@@ -15,6 +15,14 @@ namespace laneway::graph {
 template <class Vertex>
 std::vector<std::uint64_t> equal_arc_ranges(const basic_csr<Vertex>& graph, std::uint64_t n_parts);
 
+/// How many pieces of a dealt division each part gets.
+inline constexpr std::uint64_t dealt_pieces = 8;
+
+/// Part of each vertex, where the vertices are cut into dealt_pieces * n_parts ranges as by equal_arc_ranges, which are
+/// dealt to the parts in turn. What spreads from one vertex soon meets all parts, and not one part after the other.
+template <class Vertex>
+std::vector<std::uint32_t> dealt_parts(const basic_csr<Vertex>& graph, std::uint64_t n_parts);
+
 /// An order of the vertices in which every part is contiguous.
 template <class Vertex>
 struct part_order {

@@ -14,6 +14,7 @@ from laneway.errors import UsageError
 from laneway.graph import Graph
 from laneway.graphs import GraphFile
 from laneway.job import Job
+from laneway.partition import DIVISIONS
 
 GRAPH = typer.Argument(..., help="Graph file: DIMACS, SNAP, Matrix Market, METIS or LDBC; plain, gzip or xz.")
 CACHE = typer.Option(None, help="Folder that keeps graphs in binary form for the next run.")
@@ -28,13 +29,17 @@ UNDIRECTED = typer.Option(False, "--undirected", help="A line of the file is two
 UNWEIGHTED = typer.Option(
     False, "--unweighted", help="Take the arcs alone, also where weights are negative or more than a graph can hold."
 )
-PARTITION = typer.Option(None, help="metis: few arcs between devices.", show_default="ranges with equal arcs")
+PARTITION = typer.Option(
+    None,
+    help="metis: few arcs between devices; dealt: several ranges for each, in turn; dealt-metis: several of METIS.",
+    show_default="ranges with equal arcs",
+)
 
 
 def require_partition(partition: str | None) -> None:
     """UsageError for a value of PARTITION that names nothing."""
-    if partition not in (None, "metis"):
-        raise UsageError(f"--partition must be metis, not {partition}")
+    if partition is not None and partition not in DIVISIONS:
+        raise UsageError(f"--partition must be {', '.join(DIVISIONS[:-1])} or {DIVISIONS[-1]}, not {partition}")
 
 
 @dataclass(frozen=True)

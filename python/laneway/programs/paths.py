@@ -162,7 +162,8 @@ def sssp(
     `devices` is a list such as "cuda", "cuda:0-3", "cpu:4" or
     "cuda:0,cpu:2"; empty takes every GPU, else one CPU device a core. `delta` is the width of a priority step, chosen
     from the graph where it is None. `partition` divides the vertices: None by contiguous ranges with equal arcs,
-    "metis" by METIS, or an array with the PE of each vertex. `seed` is for checked devices. `timeout` is the run's
+    "metis" by METIS, "dealt" by several ranges for each device, dealt in turn, "dealt-metis" by several parts of METIS,
+    or an array with the PE of each vertex. `seed` is for checked devices. `timeout` is the run's
     deadline in seconds; every run has one, so None is refused. `progress` keeps samples of the run in the report. The
     library's own buffers and rings take no more than `buffer_bytes` on a device: with less they are smaller, and
     slower. Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a failed run.

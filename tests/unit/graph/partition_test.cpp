@@ -60,6 +60,29 @@ TEST(equal_arc_ranges_test, PartsDifferByLessThanTwoGreatestDegrees) {
     }
 }
 
+TEST(dealt_parts_test, PiecesGoToTheirPartsInTurn) {
+    const csr32 row = with_degrees(std::vector<std::uint64_t>(48, 1));
+    const std::vector<std::uint32_t> parts = dealt_parts(row, 3);
+    ASSERT_EQ(parts.size(), 48u);
+    for (std::size_t v = 0; v < parts.size(); ++v) EXPECT_EQ(parts[v], v / 2 % 3) << v;
+    EXPECT_EQ(dealt_parts(row, 1), std::vector<std::uint32_t>(48, 0));
+}
+
+TEST(dealt_parts_test, PiecesHaveEqualArcs) {
+    std::vector<std::uint64_t> degrees(40, 1);
+    degrees.insert(degrees.end(), 40, 3);
+    const std::vector<std::uint32_t> parts = dealt_parts(with_degrees(degrees), 2);
+    std::uint64_t arcs = 0;
+    for (std::size_t v = 0; v < parts.size(); ++v) arcs += parts[v] == 0 ? degrees[v] : 0;
+    EXPECT_NEAR(static_cast<double>(arcs), 80, 12);
+}
+
+TEST(dealt_parts_test, FewVerticesAndNone) {
+    EXPECT_EQ(dealt_parts(csr32{}, 4), std::vector<std::uint32_t>{});
+    for (const std::uint32_t part : dealt_parts(with_degrees({1, 0, 1}), 4)) EXPECT_LT(part, 4u);
+    EXPECT_THROW((void)dealt_parts(csr32{}, 0), usage_error);
+}
+
 TEST(order_by_part_test, EveryPartIsContiguousAndKeepsItsOrder) {
     const std::vector<std::uint32_t> parts{2, 0, 2, 0, 3};
     const auto order = order_by_part<std::uint32_t>(parts, 5);
