@@ -116,6 +116,7 @@ public:
     void end(const run_report&) {
         store_.keep_scheduling(nullptr);
         audit_channels(plans_, store_.memories());
+        store_.note_emptied();
     }
     [[nodiscard]] std::string account() const { return failure_text(plans_, store_.memories(), owner_.fault()); }
 
