@@ -107,7 +107,7 @@ void item_queues_memory::begin(bool in_waves, bool looks_through, std::uint64_t 
         static_cast<threshold_counters&>(block) = {};
         begin_queue(block.near, in_waves, true);
         begin_queue(block.far, in_waves, looks_through);
-        block.least_far = ~std::uint64_t{0};
+        block.min_far = ~std::uint64_t{0};
     }
     blocks_.copy_in(blocks);
     item_pe_words words = pe_.copy_out()[0];
@@ -123,7 +123,7 @@ waiting_items item_queues_memory::waiting() const {
     for (const item_block& block : blocks_.copy_out()) {
         all.near += waiting_in(block.near);
         all.far += waiting_in(block.far);
-        all.least_far = std::min(all.least_far, block.least_far);
+        all.min_far = std::min(all.min_far, block.min_far);
     }
     const item_pe_words words = pe_.copy_out()[0];
     all.reserve = waiting_in(words.reserve);

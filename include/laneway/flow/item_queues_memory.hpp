@@ -29,9 +29,9 @@ struct waiting_items {
     std::uint64_t near = 0;
     std::uint64_t far = 0;
     std::uint64_t reserve = 0;
-    std::uint64_t spilled = 0;                    ///< that went into the reserve since the start
-    std::uint64_t least_far = ~std::uint64_t{0};  ///< priority of those put into far queues in the last wave
-    std::uint64_t ended_ns = 0;                   ///< see item_pe_words
+    std::uint64_t spilled = 0;                  ///< that went into the reserve since the start
+    std::uint64_t min_far = ~std::uint64_t{0};  ///< priority of those put into far queues in the last wave
+    std::uint64_t ended_ns = 0;                 ///< see item_pe_words
 };
 
 /// Host only; between runs.

@@ -172,16 +172,16 @@ private:
             queues_[p].start_with(reinterpret_cast<const std::byte*>(starts[p].data()), starts[p].size());
             begun_ += starts[p].size();
         }
-        least_far_ = ~std::uint64_t{0};
+        min_far_ = ~std::uint64_t{0};
     }
 
     /// Whether there is one; where nothing else is left the threshold rises to what waits for it.
     bool next_wave(const waiting_items& left) {
-        least_far_ = std::min(least_far_, left.least_far);
+        min_far_ = std::min(min_far_, left.min_far);
         looks_through_ = left.near + left.reserve == 0 && left.far > 0;
         if (looks_through_) {
-            threshold_ = options_.policy.above(threshold_, least_far_);
-            least_far_ = ~std::uint64_t{0};
+            threshold_ = options_.policy.above(threshold_, min_far_);
+            min_far_ = ~std::uint64_t{0};
             ++work_.rises;
         }
         return left.near + left.reserve + left.far > 0;
@@ -222,7 +222,7 @@ private:
     bool are_empty_ = false;      ///< the queues, as the run before has left them
     bool looks_through_ = false;  ///< the next wave looks through what was put off
     std::uint64_t threshold_ = 0;
-    std::uint64_t least_far_ = 0;  ///< priority of what has been put off since the last rise
+    std::uint64_t min_far_ = 0;  ///< priority of what has been put off since the last rise
     item_work work_;
     std::uint64_t begun_ = 0;  ///< items with which the host began
     bool in_session_ = false;

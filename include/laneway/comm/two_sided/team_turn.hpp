@@ -84,7 +84,7 @@ private:
         if (room == 0 || shard_.state->overtaken != 0) return 0;
         const ring_place mine = place_of_lane(ctx);
         const chunk_receiver& in = shard_.from[mine.source];
-        const chunk_label label = mine.lanes != 0 ? in.arrived(ctx, mine.ticket) : chunk_label{};
+        const chunk_label label = mine.lanes != 0 ? in.poll(ctx, mine.ticket) : chunk_label{};
         bool comes = is_in_line(mine, label.bits != 0);
         incoming_message message;
         bool whole = true;
@@ -148,7 +148,7 @@ private:
         delivery_.fence(ctx, mine.source);
         if (done) delivery_.complete(ctx, found.handle, request_word::done, Ctx::tagged_order);
         if (active && !in_ring) {
-            shard_.from[mine.source].give_back_relaxed(ctx, lane_mask{1} << ctx.lane(), mine.ticket);
+            shard_.from[mine.source].release_relaxed(ctx, lane_mask{1} << ctx.lane(), mine.ticket);
         }
         ctx.sync(full_warp<Ctx>);
     }
@@ -167,7 +167,7 @@ private:
     /// One lane.
     LANEWAY_FN void note_arrivals(Ctx& ctx, std::uint32_t n) const {
         shard_state& state = *shard_.state;
-        if (state.n_free < state.least_free) state.least_free = state.n_free;
+        if (state.n_free < state.min_free) state.min_free = state.n_free;
         const std::uint64_t arrived = ctx.load(&state.arrived, order::relaxed, scope::device);
         ctx.store(&state.arrived, arrived + n, order::relaxed, scope::device);
     }
