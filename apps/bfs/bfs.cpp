@@ -30,8 +30,8 @@ template <class Vertex>
 void require_short_rows(const graph::basic_csr<Vertex>& graph) {
     for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
         const std::uint64_t arcs = graph.offsets[v + 1] - graph.offsets[v];
-        if (arcs > most_level_arcs) {
-            throw usage_error("levels take at most " + std::to_string(most_level_arcs) +
+        if (arcs > max_level_arcs) {
+            throw usage_error("levels take at most " + std::to_string(max_level_arcs) +
                               " arcs from a vertex, and vertex " + std::to_string(v) + " has " + std::to_string(arcs));
         }
     }

@@ -39,7 +39,7 @@ struct bfs_result {
 };
 
 /// Arcs of a vertex that levels can take: they are dealt out by numbers of 32 bits.
-constexpr std::uint64_t most_level_arcs = 0xffffffff - 128;
+constexpr std::uint64_t max_level_arcs = 0xffffffff - 128;
 
 /// Distances from the nearest of `sources`, CSR indices, of which repetitions count once. Throws usage_error for wrong
 /// devices or parts, no source and one outside the graph, and a PE with 2^32 - 64 vertices or more, timeout_error and

@@ -72,7 +72,7 @@ bfs_result by_suitable_method(resident_graph& graph, std::span<const std::uint64
 }  // namespace
 
 bfs_method suitable_method(const degrees& of, int n_pes) {
-    if (of.most > most_level_arcs) return bfs_method::asynchronous;
+    if (of.most > max_level_arcs) return bfs_method::asynchronous;
     const double mean = of.mean(), factor = n_pes > 1 ? several_factor : 1;
     const auto arcs = static_cast<double>(of.arcs), vertices = static_cast<double>(of.vertices);
     const bool hubs = static_cast<double>(of.of_hubs) >= hub_arcs * arcs && mean >= factor * hub_mean;

@@ -41,11 +41,11 @@ struct advance_universe {
 
     std::byte* const* own_memory;  ///< by PE; null where lanes work in the shared memory. Host-visible
     const std::uint32_t* leave;    ///< not 0: tasks end as soon as they can, and their results count for nothing
-    std::uint32_t most_lanes;      ///< of a worker that share a universe
+    std::uint32_t max_lanes;       ///< of a worker that share a universe
 
     template <class Ctx, class Worker>
     LANEWAY_FN result operator()(Ctx& ctx, const arguments& given, Worker& worker) const {
-        const task_lanes<Ctx, Worker> lanes(ctx, worker, most_lanes);
+        const task_lanes<Ctx, Worker> lanes(ctx, worker, max_lanes);
         md_universe_ref universe = given.universe;
         if (is_leaving(ctx, lanes, universe)) return {};
         std::byte* const own = own_memory[ctx.pe()];

@@ -75,8 +75,8 @@ public:
     }
 
     md_result run() {
-        const std::uint32_t most_lanes = options_.lanes == 0 ? ~std::uint32_t{0} : options_.lanes;
-        const advance_universe body{own_memory_words(), leave_word(), most_lanes};
+        const std::uint32_t max_lanes = options_.lanes == 0 ? ~std::uint32_t{0} : options_.lanes;
+        const advance_universe body{own_memory_words(), leave_word(), max_lanes};
         md_pool pool(pool_options(), body, advance_large_universe{body});
         auto session = runtime_.start(pool);
         md_result result;

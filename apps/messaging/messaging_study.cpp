@@ -225,7 +225,7 @@ width parse_width(const std::string& name) {
 
 std::uint64_t timed_rounds(const messaging_options& o, std::uint64_t groups) {
     if (groups == 1) return o.rounds;
-    return std::min(o.rounds, std::max(messaging_options::max_messages / groups, messaging_options::least_rounds));
+    return std::min(o.rounds, std::max(messaging_options::max_messages / groups, messaging_options::min_rounds));
 }
 
 messaging_result measure_messaging(const messaging_options& options) {

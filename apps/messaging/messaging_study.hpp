@@ -28,7 +28,7 @@ struct messaging_options {
     static constexpr std::uint64_t max_rounds = std::uint64_t{1} << 31;
     static constexpr int max_pes = 64;
     static constexpr std::uint64_t max_messages = std::uint64_t{1} << 21;  ///< of all groups of a PE
-    static constexpr std::uint64_t least_rounds = 10;
+    static constexpr std::uint64_t min_rounds = 10;
 
     options job;
     message_model model = message_model::store;
@@ -37,7 +37,7 @@ struct messaging_options {
     std::uint64_t groups =
         1;  ///< of each PE, each with messages of its own; as many as there are where they are fewer; 0: all
     std::uint64_t bytes = 8;  ///< of a message, a multiple of 8
-    /// That are timed, behind one that is not; fewer, but least_rounds, where several groups had more than
+    /// That are timed, behind one that is not; fewer, but min_rounds, where several groups had more than
     /// max_messages.
     std::uint64_t rounds = 1000;
     std::uint32_t window = 8;  ///< in streams: buffers that a receiver has for each sender's group

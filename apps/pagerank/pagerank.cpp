@@ -112,7 +112,7 @@ std::shared_ptr<ranking> make_ranking(runtime& runtime, const graph::graph& grap
 }
 
 /// Least 1 - alpha that push takes: residuals start with it, and of less they have too few bits.
-constexpr double least_rest = 1e-9;
+constexpr double min_rest = 1e-9;
 
 void require_sound(const graph::graph& graph, const pagerank_options& options) {
     if (!(options.alpha >= 0 && options.alpha <= 1)) throw usage_error("alpha: expected a number from 0 to 1");
@@ -127,7 +127,7 @@ void require_sound(const graph::graph& graph, const pagerank_options& options) {
             throw usage_error("priorities and fused are for method push: rounds have neither");
         return;
     }
-    if (options.alpha > 1 - least_rest)
+    if (options.alpha > 1 - min_rest)
         throw usage_error("alpha: method push wants 1 - 1e-9 or less: nearer to 1 the ranks are those of rounding");
     if (!options.nstart.empty()) throw usage_error("nstart: ranks start at 0 with method push");
     if (options.rounds) throw usage_error("rounds: method push has none");

@@ -38,18 +38,18 @@ public:
         : runtime_(runtime), vertices_(g.vertices()), rows_(runtime.allocate<pushed_rows>(1)),
           told_(runtime.allocate<std::uint64_t>(residual_words::told_numbers)) {
         const auto start = clock::now();
-        std::uint64_t most_words = 0;
+        std::uint64_t max_words = 0;
         division_.emplace(g, parts, static_cast<std::uint64_t>(runtime.n_pes()),
                           [&](int pe, const graph::csr_slice<Vertex>& arcs, const auto& starts) {
                               auto words = mirror(pe, arcs, starts.back(), residual_words::max_words);
                               parts_.emplace_back(runtime.machine().device(pe), arcs, words, starts, Weighted);
                               const pushed_part& part = parts_.back();
-                              most_words = std::max(most_words, part.words());
+                              max_words = std::max(max_words, part.words());
                               row_costs_ += part.row_costs();
                               mirror_costs_ += part.mirror_costs();
                               mirrors_.push_back(std::move(words.mirrors));
                           });
-        words_.emplace(runtime.allocate<std::uint64_t>(most_words));
+        words_.emplace(runtime.allocate<std::uint64_t>(max_words));
         for (std::size_t p = 0; p < parts_.size(); ++p) rows_.copy_in(static_cast<int>(p), {parts_[p].ref()});
         find_dangling(g);
         partition_seconds_ = std::chrono::duration<double>(clock::now() - start).count();

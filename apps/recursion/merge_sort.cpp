@@ -108,7 +108,7 @@ private:
     }
 };
 
-constexpr std::uint64_t least_block_share = 8192, most_block_share = 262144;  ///< keys
+constexpr std::uint64_t min_block_share = 8192, max_block_share = 262144;  ///< keys
 
 /// Levels of the recursion: halvings until ranges are short, then merges of parts of the whole.
 std::uint32_t levels_of(std::uint64_t keys, std::uint32_t grain) {
@@ -118,8 +118,8 @@ std::uint32_t levels_of(std::uint64_t keys, std::uint32_t grain) {
 
 /// Where none is given: on GPUs some 256 blocks' shares, of those sizes that were tried.
 std::uint32_t sort_grain(std::uint64_t keys, bool on_gpus) {
-    if (!on_gpus || keys <= least_block_share) return max_lane_keys;
-    return static_cast<std::uint32_t>(std::clamp(std::bit_ceil(keys / 256), least_block_share, most_block_share));
+    if (!on_gpus || keys <= min_block_share) return max_lane_keys;
+    return static_cast<std::uint32_t>(std::clamp(std::bit_ceil(keys / 256), min_block_share, max_block_share));
 }
 
 template <class First, class... Functions>

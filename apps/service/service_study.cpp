@@ -133,9 +133,9 @@ service_study_result measure_service(const service_study_options& options) {
     const std::uint64_t lanes = std::max<std::uint64_t>(served.statistics().requests, 1);
     body.each = std::max<std::uint64_t>(options.requests / lanes, 1);
     run_in_bulk(rt, served, body, lanes, result);
-    if (result.seconds < options.least_seconds) {
+    if (result.seconds < options.min_seconds) {
         body.each = static_cast<std::uint64_t>(
-            std::ceil(static_cast<double>(body.each) * options.least_seconds / result.seconds));
+            std::ceil(static_cast<double>(body.each) * options.min_seconds / result.seconds));
         run_in_bulk(rt, served, body, lanes, result);
     }
     return result;

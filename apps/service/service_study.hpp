@@ -19,7 +19,7 @@ struct service_study_options {
     std::uint64_t warps = 0;           ///< of the job that post in bulk, in as many blocks as there are; 0: all
     std::uint64_t rounds = 1000;       ///< of lone requests
     std::uint64_t requests = 1 << 20;  ///< in bulk, about
-    double least_seconds = 0;          ///< of the run in bulk: it has more requests where it would be over sooner
+    double min_seconds = 0;            ///< of the run in bulk: it has more requests where it would be over sooner
 };
 
 struct service_study_result {

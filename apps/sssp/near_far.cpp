@@ -103,7 +103,7 @@ public:
                           [&](int pe, const graph::csr_slice<Vertex>& rows, const auto& starts) {
                               require_short_rows(rows);
                               parts_.emplace_back(runtime.machine().device(pe), rows, starts, weighted);
-                              most_rows_ = std::max(most_rows_, rows.vertices());
+                              max_rows_ = std::max(max_rows_, rows.vertices());
                           });
         partition_seconds_ = std::chrono::duration<double>(clock::now() - start).count();
     }
@@ -168,7 +168,7 @@ private:
         list.fused = options.fused;
         // Of each kind, near and far, in the PE's memory; the reserve, of the host's, takes more where it must.
         constexpr std::uint64_t most = channel_queue_ref::max_width;
-        list.items = options.items.value_or(std::clamp<std::uint64_t>(4 * most_rows_, 1024, most));
+        list.items = options.items.value_or(std::clamp<std::uint64_t>(4 * max_rows_, 1024, most));
         list.reserve_items = options.reserve_items.value_or(std::min(2 * list.items, most));
         // As queues are, so that what grows is what there is; the worklist refuses others.
         if (list.reserve_items <= most) list.reserve_items = std::bit_ceil(list.reserve_items);
@@ -205,7 +205,7 @@ private:
     runtime& runtime_;
     std::optional<division<Vertex>> division_;
     std::vector<near_far_part<Vertex>> parts_;
-    std::uint64_t most_rows_ = 0;
+    std::uint64_t max_rows_ = 0;
     std::uint64_t delta_;
     double partition_seconds_ = 0;
 };

@@ -45,7 +45,7 @@ struct stream_forward {
         all.measured(ctx, [&](const network_view<float*>& net, const working_warp& mine) {
             net.forward(ctx, mine, layer);
             if (layer + 1 < all.shape.n_layers) return;
-            net.errors(ctx, mine, all.memory.squares + std::uint64_t{all.step} * all.shape.most_samples());
+            net.errors(ctx, mine, all.memory.squares + std::uint64_t{all.step} * all.shape.max_samples());
         });
     }
 };
@@ -98,7 +98,7 @@ public:
         memory_.targets = place(ctx, mine.targets);
         memory_.rows = place(ctx, std::vector<float>(static_cast<unsigned>(shape.n_rows) * shape.weights));
         memory_.squares =
-            place(ctx, std::vector<double>(std::max<std::size_t>(std::size_t{steps} * shape.most_samples(), 1)));
+            place(ctx, std::vector<double>(std::max<std::size_t>(std::size_t{steps} * shape.max_samples(), 1)));
         memory_.clock = place(ctx, std::vector<std::uint64_t>(1));
     }
 
@@ -195,9 +195,9 @@ training_result collect(flow::context& ctx, std::vector<stream_pe>& all, const n
     training_result result;
     std::vector<std::vector<double>> squares(steps);
     for (stream_pe& pe : all) {
-        const auto mine = pe.fetch(ctx, pe.memory().squares, std::size_t{steps} * shape.most_samples());
+        const auto mine = pe.fetch(ctx, pe.memory().squares, std::size_t{steps} * shape.max_samples());
         for (std::size_t step = 0; step < steps; ++step) {
-            const auto first = mine.begin() + static_cast<std::ptrdiff_t>(step * shape.most_samples());
+            const auto first = mine.begin() + static_cast<std::ptrdiff_t>(step * shape.max_samples());
             squares[step].insert(squares[step].end(), first, first + shape.samples_of(pe.pe()));
         }
         result.computing_seconds += seconds_of(pe.fetch(ctx, pe.memory().clock, 1)[0]) / shape.n_pes;

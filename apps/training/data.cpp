@@ -84,7 +84,7 @@ void require_finite(const std::vector<double>& losses) {
 }
 
 batch_share::batch_share(const network_shape& shape, const training_data& data, int pe)
-    : units(std::uint64_t{shape.most_samples()} * shape.units) {
+    : units(std::uint64_t{shape.max_samples()} * shape.units) {
     const std::size_t inputs = shape.layers[0].inputs, outputs = shape.layers[shape.n_layers - 1].outputs;
     const std::size_t first = shape.first_sample(pe), count = shape.samples_of(pe);
     for (std::size_t s = 0; s < count; ++s) {
@@ -93,7 +93,7 @@ batch_share::batch_share(const network_shape& shape, const training_data& data, 
     }
     targets.assign(data.targets.begin() + static_cast<std::ptrdiff_t>(first * outputs),
                    data.targets.begin() + static_cast<std::ptrdiff_t>((first + count) * outputs));
-    targets.resize(shape.most_samples() * outputs);
+    targets.resize(shape.max_samples() * outputs);
 }
 
 double loss_of(const std::vector<double>& squares) {

@@ -33,7 +33,7 @@ struct network_ref {
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN auto squares_of(const Ctx& ctx, std::uint32_t step) const {
-        return squares.local(ctx) + std::uint64_t{step} * shape.most_samples();
+        return squares.local(ctx) + std::uint64_t{step} * shape.max_samples();
     }
     template <class Ctx>
     LANEWAY_FN void add(Ctx& ctx, const computing_time& spent) const {

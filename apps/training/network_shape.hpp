@@ -75,7 +75,7 @@ struct network_shape {
     [[nodiscard]] LANEWAY_FN std::uint32_t samples_of(int pe) const { return first_sample(pe + 1) - first_sample(pe); }
 
     /// Of the PE that has most: what each has room for.
-    [[nodiscard]] LANEWAY_FN std::uint32_t most_samples() const {
+    [[nodiscard]] LANEWAY_FN std::uint32_t max_samples() const {
         return (n_shards + static_cast<std::uint32_t>(n_pes) - 1) / static_cast<std::uint32_t>(n_pes) * shard_samples();
     }
 

@@ -7,11 +7,11 @@ namespace laneway::apps {
 
 network::network(runtime& rt, const training_options& options, const training_data& data)
     : shape_(options, rt.n_pes()), a_(rt.allocate<float>(shape_.weights)), b_(rt.allocate<float>(shape_.weights)),
-      units_(rt.allocate<float>(std::uint64_t{shape_.most_samples()} * shape_.units)),
+      units_(rt.allocate<float>(std::uint64_t{shape_.max_samples()} * shape_.units)),
       deltas_(rt.allocate<float>(units_.size())),
-      targets_(rt.allocate<float>(std::uint64_t{shape_.most_samples()} * options.widths.back())),
+      targets_(rt.allocate<float>(std::uint64_t{shape_.max_samples()} * options.widths.back())),
       rows_(rt.allocate<float>(static_cast<unsigned>(shape_.n_rows) * shape_.weights)),
-      squares_(rt.allocate<double>(std::uint64_t{options.steps} * shape_.most_samples())),
+      squares_(rt.allocate<double>(std::uint64_t{options.steps} * shape_.max_samples())),
       clock_(rt.allocate<std::uint64_t>(1)),
       updated_(rt.allocate<std::uint64_t>(static_cast<unsigned>(shape_.n_layers))) {
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
@@ -33,7 +33,7 @@ training_result network::take(std::uint32_t steps) const {
     for (int pe = 0; pe < shape_.n_pes; ++pe) {
         const auto mine = squares_.copy_out(pe);
         for (std::size_t step = 0; step < steps; ++step) {
-            const auto first = mine.begin() + static_cast<std::ptrdiff_t>(step * shape_.most_samples());
+            const auto first = mine.begin() + static_cast<std::ptrdiff_t>(step * shape_.max_samples());
             squares[step].insert(squares[step].end(), first, first + shape_.samples_of(pe));
         }
         result.computing_seconds += seconds_of(clock_.copy_out(pe)[0]) / shape_.n_pes;

@@ -121,7 +121,7 @@ public:
     }
     /// Of the last run. Collective.
     [[nodiscard]] std::vector<double> losses() {
-        const std::size_t samples = shape_.most_samples(), count = steps_ * samples;
+        const std::size_t samples = shape_.max_samples(), count = steps_ * samples;
         bench::check(ncclAllGather(squares_.data(), all_squares_.data(), count, ncclDouble, nccl_, computing_.get()),
                      "all-gather");
         computing_.wait();
@@ -147,8 +147,8 @@ private:
           shape_(shape_of(options, pes)), weights_{device_values<float>(data.weights),
                                                    device_values<float>(data.weights)},
           units_(share.units), deltas_(share.units.size()), targets_(share.targets), gradient_(data.weights.size()),
-          squares_(std::size_t{steps_} * shape_.most_samples()),
-          all_squares_(static_cast<std::size_t>(pes.size()) * steps_ * shape_.most_samples()), clock_(1),
+          squares_(std::size_t{steps_} * shape_.max_samples()),
+          all_squares_(static_cast<std::size_t>(pes.size()) * steps_ * shape_.max_samples()), clock_(1),
           written_(static_cast<std::size_t>(shape_.n_layers)), reduced_(written_.size()) {}
 
     void put_step(std::uint32_t step, nccl_style style) {

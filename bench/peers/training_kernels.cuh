@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(training_threads) forward_pass(const __grid_co
     all.measured(lane, [&] {
         const auto net = all.view();
         for (int layer = 0; layer < all.shape.n_layers; ++layer) net.forward(lane, mine, layer);
-        net.errors(lane, mine, all.memory.squares + std::uint64_t{all.step} * all.shape.most_samples());
+        net.errors(lane, mine, all.memory.squares + std::uint64_t{all.step} * all.shape.max_samples());
     });
 }
 

@@ -23,21 +23,21 @@ void register_service(nb::module_& module) {
     module.def(
         "measure_service",
         [](const options& job, const std::string& by, int pe, int threads, std::uint32_t bytes, std::uint64_t warps,
-           std::uint64_t rounds, std::uint64_t requests, double least_seconds) {
+           std::uint64_t rounds, std::uint64_t requests, double min_seconds) {
             apps::service_study_options how;
             how.job = job;
             how.bytes = bytes;
             how.warps = warps;
             how.rounds = rounds;
             how.requests = requests;
-            how.least_seconds = least_seconds;
+            how.min_seconds = min_seconds;
             how.service.by = apps::parse_servers(by);
             how.service.pe = pe;
             how.service.threads = threads;
             const interruptible guard;
             return apps::measure_service(how);
         },
-        "job"_a, "by"_a, "pe"_a, "threads"_a, "bytes"_a, "warps"_a, "rounds"_a, "requests"_a, "least_seconds"_a);
+        "job"_a, "by"_a, "pe"_a, "threads"_a, "bytes"_a, "warps"_a, "rounds"_a, "requests"_a, "min_seconds"_a);
 }
 
 }  // namespace laneway::python

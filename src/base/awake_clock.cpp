@@ -13,13 +13,13 @@ constexpr std::uint64_t longest_look = 3;  // ticks
 // What is lost lies in the low bits, the tick of the last look above it: one word, so that no thread sees one without
 // the other. In ticks: half a year, and eight years from the machine's start.
 constexpr int lost_bits = 30;
-constexpr std::uint64_t most_lost = (std::uint64_t{1} << lost_bits) - 1;
+constexpr std::uint64_t max_lost = (std::uint64_t{1} << lost_bits) - 1;
 
 std::uint64_t after_look(std::uint64_t before, std::uint64_t tick) {
-    const std::uint64_t last = before >> lost_bits, lost = before & most_lost;
+    const std::uint64_t last = before >> lost_bits, lost = before & max_lost;
     const std::uint64_t gap = tick - last;
     const std::uint64_t more = last == 0 || gap <= longest_look ? 0 : gap - longest_look;
-    return tick << lost_bits | std::min(lost + more, most_lost);
+    return tick << lost_bits | std::min(lost + more, max_lost);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ awake_clock::time_point awake_clock::now() noexcept {
     }
     // A thread may have read the time long before another one looked.
     const duration last = look_tick * static_cast<rep>(seen >> lost_bits);
-    return time_point(std::max(steady, last) - look_tick * static_cast<rep>(seen & most_lost));
+    return time_point(std::max(steady, last) - look_tick * static_cast<rep>(seen & max_lost));
 }
 
 }  // namespace laneway

@@ -121,7 +121,7 @@ two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owne
     std::iota(all.begin(), all.end(), 0);
     free_places.copy_in(all);
     shard_state empty{};
-    empty.n_free = empty.least_free = places(options);
+    empty.n_free = empty.min_free = places(options);
     state.copy_in(&empty, 1);
 }
 
@@ -253,7 +253,7 @@ matching_statistics two_sided_memory::statistics(const shard_memory& shard) cons
     all.counts.matches += state.met;
     for (const auto& entry : shard.table->waiting()) ++(entry.is_message ? all.unexpected : all.posted);
     all.max_posted = std::max(state.max_posted, all.posted);
-    all.max_unexpected = places(options_) - state.least_free;
+    all.max_unexpected = places(options_) - state.min_free;
     return all;
 }
 

@@ -46,7 +46,7 @@ public:
         return passed;
     }
     /// The most of that in a round.
-    [[nodiscard]] std::uint64_t most_passed(std::size_t me) const {
+    [[nodiscard]] std::uint64_t max_passed(std::size_t me) const {
         std::uint64_t most = 0;
         for (std::size_t round = 1; round < size(); ++round) most = std::max(most, passed_before(me, round, size()));
         return most;
@@ -162,7 +162,7 @@ void group::exchange(const std::vector<const void*>& from, const std::vector<voi
     std::vector<std::shared_ptr<std::byte>> passed(size());
     for (std::size_t i = 0; i < size(); ++i) {
         if (how == shape::ring && size() > 1) (void)link_between(i, table.behind(i, 1));
-        if (const auto most = table.most_passed(i); how == shape::ring && most > 0) {
+        if (const auto most = table.max_passed(i); how == shape::ring && most > 0) {
             passed[i] = context_.allocate<std::byte>(members_[i], 2 * most * element_bytes);
         }
         for (std::size_t j = 0; how == shape::direct && j < size(); ++j) {
@@ -175,7 +175,7 @@ void group::exchange(const std::vector<const void*>& from, const std::vector<voi
             return member_run{
                 context_, stream, const_cast<std::byte*>(static_cast<const std::byte*>(buffer)), element_bytes, {}};
         };
-        member_exchange mine{table, over, me, table.most_passed(me), run(from[me]), run(to[me]), run(passed[me].get())};
+        member_exchange mine{table, over, me, table.max_passed(me), run(from[me]), run(to[me]), run(passed[me].get())};
         mine.keep_own();
         how == shape::ring ? mine.ring() : mine.direct();
         mine.sending.finish();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "laneway/base/error.hpp"
+#include "laneway/queue/channel_fill.hpp"
 
 namespace laneway {
 
@@ -61,10 +62,9 @@ item_queues_memory::item_queues_memory(const std::shared_ptr<device>& owner, std
     ref_.done = done_.data();
 }
 
-void item_queues_memory::clear(std::uint64_t threshold) {
+void item_queues_memory::clear() {
     blocks_.copy_in(std::vector<item_block>(ref_.rings));
-    item_pe_words words;
-    words.threshold = threshold;
+    const item_pe_words words{};
     pe_.copy_in(&words, 1);
     control_.fill_bytes(0);
     done_.fill_bytes(0);
@@ -77,24 +77,28 @@ void item_queues_memory::start_with(const std::byte* entries, std::uint64_t coun
                           " items on a PE that has room for " + std::to_string(room) +
                           ": see item_worklist_options.items");
     }
+    spilled_before_ = pe_.copy_out()[0].reserve.channel.ready;
+    if (count == 0) return;
+    std::vector<item_block> blocks = blocks_.copy_out();
     std::uint64_t first = 0;
     for (std::uint32_t ring = 0; ring < ref_.rings; ++ring) {
         const std::uint64_t share = (count - first) / (ref_.rings - ring);
-        fill(ring, entries + first * ref_.entry_bytes, share);
+        if (share != 0) fill(ring, blocks[ring].near.channel, entries + first * ref_.entry_bytes, share);
         first += share;
     }
+    blocks_.copy_in(blocks);
 }
 
-void item_queues_memory::fill(std::uint32_t ring, const std::byte* entries, std::uint64_t count) {
-    if (count == 0) return;
-    const std::uint64_t at = std::uint64_t{ring} * ref_.near_width;
-    std::vector<std::uint32_t> control(count);
-    for (std::uint32_t i = 0; i < count; ++i) control[i] = channel_queue_ref::first_entry(i);
-    data_.copy_in(entries, count * ref_.entry_bytes, at * ref_.entry_bytes);
-    control_.copy_in(control.data(), count, at);
-    item_block block;
-    block.near.channel.reserved = block.near.channel.ready = count;
-    blocks_.copy_in(&block, 1, ring);
+void item_queues_memory::fill(std::uint32_t ring, channel_words& words, const std::byte* entries, std::uint64_t count) {
+    const std::uint64_t at = std::uint64_t{ring} * ref_.near_width, bytes = ref_.entry_bytes;
+    fill_queue(
+        words, ref_.near(ring), count,
+        [&](std::uint64_t first, std::uint64_t n, std::uint64_t index) {
+            data_.copy_in(entries + first * bytes, n * bytes, (at + index) * bytes);
+        },
+        [&](const std::uint32_t* control, std::uint64_t n, std::uint64_t index) {
+            control_.copy_in(control, n, at + index);
+        });
 }
 
 void item_queues_memory::begin(bool in_waves, bool looks_through, std::uint64_t threshold) {
@@ -103,7 +107,7 @@ void item_queues_memory::begin(bool in_waves, bool looks_through, std::uint64_t 
         static_cast<threshold_counters&>(block) = {};
         begin_queue(block.near, in_waves, true);
         begin_queue(block.far, in_waves, looks_through);
-        block.least_far = ~std::uint64_t{0};
+        block.min_far = ~std::uint64_t{0};
     }
     blocks_.copy_in(blocks);
     item_pe_words words = pe_.copy_out()[0];
@@ -119,11 +123,11 @@ waiting_items item_queues_memory::waiting() const {
     for (const item_block& block : blocks_.copy_out()) {
         all.near += waiting_in(block.near);
         all.far += waiting_in(block.far);
-        all.least_far = std::min(all.least_far, block.least_far);
+        all.min_far = std::min(all.min_far, block.min_far);
     }
     const item_pe_words words = pe_.copy_out()[0];
     all.reserve = waiting_in(words.reserve);
-    all.spilled = words.reserve.channel.ready;
+    all.spilled = words.reserve.channel.ready - spilled_before_;
     all.ended_ns = words.ended_ns;
     return all;
 }

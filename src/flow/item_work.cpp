@@ -58,7 +58,7 @@ void add(waiting_items& sum, const waiting_items& more) {
     sum.far += more.far;
     sum.reserve += more.reserve;
     sum.spilled += more.spilled;
-    sum.least_far = std::min(sum.least_far, more.least_far);
+    sum.min_far = std::min(sum.min_far, more.min_far);
     sum.ended_ns = std::max(sum.ended_ns, more.ended_ns);
 }
 

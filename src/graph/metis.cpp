@@ -6,7 +6,7 @@
 namespace laneway::graph {
 namespace {
 
-constexpr std::uint64_t most_edges = std::uint64_t{1} << 62;
+constexpr std::uint64_t max_edges = std::uint64_t{1} << 62;
 
 class metis_reader {
 public:
@@ -55,8 +55,8 @@ private:
             vertex_weights_ *= constraints;
         }
         fields.finish();
-        if (edges_ > most_edges)
-            source_.fail(std::to_string(edges_) + " edges: over the limit of " + std::to_string(most_edges));
+        if (edges_ > max_edges)
+            source_.fail(std::to_string(edges_) + " edges: over the limit of " + std::to_string(max_edges));
         check_vertices(source_, {vertices_, source_.line_number()}, edges_, options_.ids);
     }
 

@@ -159,11 +159,11 @@ private:
     /// fewer come back, the set comes to rest by itself. Counted in parts of rounds, as they are on an average.
     bool lasts(const std::vector<std::size_t>& set) {
         constexpr double rounding = 1e-9;
-        constexpr std::size_t most_steps = 20'000'000;
+        constexpr std::size_t max_steps = 20'000'000;
         const double wanted = graph_.threshold(set[0]) * (1 - rounding);
         for (const std::size_t tag : set) places_[tag].kept = true;
         double moved = send(set[0], 1);
-        for (std::size_t steps = 0; moved > rounding && triggers_[set[0]] < wanted && steps < most_steps;
+        for (std::size_t steps = 0; moved > rounding && triggers_[set[0]] < wanted && steps < max_steps;
              steps += set.size()) {
             moved = 0;
             for (std::size_t i = 1; i < set.size(); ++i) {

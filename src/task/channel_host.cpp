@@ -169,6 +169,7 @@ void channel_host::audit() {
         throw device_fault("PE " + std::to_string(pe) + " has given " + std::to_string(given) +
                            " elements to the host, which has seen " + std::to_string(result_rings_[pe].next));
     }
+    store_.note_emptied();
 }
 
 std::string channel_host::account() const {

@@ -6,6 +6,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/fault_text.hpp"
+#include "laneway/queue/channel_fill.hpp"
 
 namespace laneway {
 
@@ -159,24 +160,14 @@ channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::
       words_(owner, std::uint64_t{set_.n_shards} * set_.queues_a_shard),
       data_(owner, set_.n_shards * set_.data_a_shard), control_(owner, set_.n_shards * set_.entries_a_shard),
       done_(owner, set_.n_shards * set_.done_a_shard),
-      flags_(owner, std::uint64_t{set_.n_shards} * set_.flags_a_shard()),
-      rooms_(owner, std::uint64_t{set_.rooms.classes} * set_.rooms.words_a_class()),
-      created_(owner, std::uint64_t{set_.n_shards} * channel_set_ref::words_a_shard),
-      finished_(owner, std::uint64_t{worker_blocks_} * (destructive_bytes / sizeof(std::uint64_t))), totals_(owner, 1),
-      tallies_(owner, set_.n_channels), stalls_(owner, words_.size()), peaks_(owner, words_.size()),
-      set_copy_(owner, 1), moving_(owner, 1) {
+      rooms_(owner, std::uint64_t{set_.rooms.classes} * set_.rooms.words_a_class()), set_copy_(owner, 1) {
     set_.words = words_.data();
     set_.data = data_.data();
     set_.control = control_.data();
     set_.done = done_.data();
-    set_.flags = flags_.data();
     set_.rooms.free = rooms_.data();
-    set_.created = created_.data();
-    set_.totals = totals_.data();
-    set_.tallies = tallies_.data();
-    set_.stalls = stalls_.data();
-    set_.peaks = peaks_.data();
     make_stacks(warps, grid);
+    make_counts();
     set_copy_.copy_in(&set_, 1);
 }
 
@@ -187,39 +178,58 @@ void channel_memory::make_stacks(const warp_plan& plan, const pe_grid& grid) {
     const std::uint64_t frames = std::uint64_t{made.warps} * made.frames;
     tags_ = buffer<std::uint32_t>(owner_, elements);
     slots_ = buffer<std::byte>(owner_, elements * made.slot_bytes);
-    hungry_ = buffer<std::uint32_t>(owner_, destructive_bytes / sizeof(std::uint32_t));
-    unfreed_ = buffer<std::uint32_t>(owner_, set_.queues_a_shard);
     made.tags = tags_.data();
     made.slots = slots_.data();
-    made.hungry = hungry_.data();
-    made.unfreed = unfreed_.data();
     if (frames == 0) return;
     frames_ = buffer<std::byte>(owner_, frames * made.frame_bytes);
-    returned_ = buffer<std::uint32_t>(owner_, frames / 32);
     made.frame_data = frames_.data();
-    made.returned = returned_.data();
+}
+
+/// Each part lies on lines of its own, as others write them.
+void channel_memory::make_counts() {
+    const std::uint64_t shards = set_.n_shards, queues = words_.size();
+    const std::uint64_t words_a_block = destructive_bytes / sizeof(std::uint64_t);
+    const auto lay_out = [&](std::uintptr_t at) {
+        const auto part = [&]<class T>(T*& to, std::uint64_t count) {
+            to = reinterpret_cast<T*>(at);
+            at += (count * sizeof(T) + destructive_bytes - 1) / destructive_bytes * destructive_bytes;
+        };
+        part(set_.created, shards * channel_set_ref::words_a_shard);
+        part(finished_, worker_blocks_ * words_a_block);
+        part(moving_, 1);
+        part(set_.flags, shards * set_.flags_a_shard());
+        part(set_.totals, 1);
+        part(set_.tallies, set_.n_channels);
+        part(set_.stalls, queues);
+        part(set_.peaks, queues);
+        channel_stacks_ref& stacks = set_.stacks;
+        if (stacks.capacity == 0) return at;
+        part(stacks.hungry, 1);
+        part(stacks.unfreed, set_.queues_a_shard);
+        part(stacks.returned, std::uint64_t{stacks.warps} * stacks.frames / 32);
+        return at;
+    };
+    counts_ = buffer<std::byte>(owner_, lay_out(0));
+    lay_out(reinterpret_cast<std::uintptr_t>(counts_.data()));
+}
+
+void channel_memory::begin(bool are_empty) {
+    if (are_empty) {
+        before_ = words_.copy_out();
+    } else {
+        clear();
+    }
+    counts_.fill_bytes(0);
 }
 
 void channel_memory::clear() {
+    before_.clear();
     words_.fill_bytes(0);
     control_.fill_bytes(0);
     done_.fill_bytes(0);
-    flags_.fill_bytes(0);
     // All rooms of the PE are at home.
     const std::uint32_t whole = set_.rooms.a_pe % 32 == 0 ? ~std::uint32_t{0} : (1u << set_.rooms.a_pe) - 1;
     rooms_.copy_in(std::vector<std::uint32_t>(rooms_.size(), whole));
-    created_.fill_bytes(0);
-    finished_.fill_bytes(0);
-    if (set_.stacks.capacity != 0) {
-        hungry_.fill_bytes(0);
-        unfreed_.fill_bytes(0);
-    }
-    if (set_.stacks.frames != 0) returned_.fill_bytes(0);
-    totals_.fill_bytes(0);
-    tallies_.fill_bytes(0);
-    stalls_.fill_bytes(0);
-    peaks_.fill_bytes(0);
-    moving_.fill_bytes(0);
 }
 
 void channel_memory::set_graph(std::uint32_t graph) {
@@ -267,22 +277,26 @@ void channel_memory::init(std::uint32_t number, const std::byte* elements, std::
         throw usage_error(channel_name(number, plans_[number], set_.graph) + ": " + std::to_string(count) +
                           " elements to begin with, and a level has room for " + std::to_string(room(number)));
     }
-    auto created = created_.copy_out();
-    for (std::uint32_t s = 0; s < set_.n_shards && count != 0; ++s) {
+    if (count == 0) return;
+    auto words = words_.copy_out();
+    auto created = copy_out(set_.created, std::uint64_t{set_.n_shards} * channel_set_ref::words_a_shard);
+    for (std::uint32_t s = 0; s < set_.n_shards; ++s) {
         const std::uint64_t first = count * s / set_.n_shards, n = count * (s + 1) / set_.n_shards - first;
         if (n == 0) continue;
-        // As lanes leave them that reserve and publish so many in order.
-        std::vector<std::uint32_t> entries(n);
-        for (std::uint64_t i = 0; i < n; ++i)
-            entries[i] = channel_queue_ref::first_entry(static_cast<std::uint32_t>(i));
-        data_.copy_in(elements + first * layout.element_bytes, n * layout.element_bytes,
-                      s * set_.data_a_shard + layout.first_data);
-        control_.copy_in(entries.data(), n, s * set_.entries_a_shard + layout.first_entry);
-        const channel_words words{n, 0, n, 0};
-        words_.copy_in(&words, 1, s * set_.queues_a_shard + layout.first_queue);
+        const std::uint64_t bytes = layout.element_bytes;
+        fill_queue(
+            words[s * set_.queues_a_shard + layout.first_queue], set_.queue(s, number, 0), n,
+            [&](std::uint64_t from, std::uint64_t some, std::uint64_t index) {
+                data_.copy_in(elements + (first + from) * bytes, some * bytes,
+                              s * set_.data_a_shard + layout.first_data + index * bytes);
+            },
+            [&](const std::uint32_t* entries, std::uint64_t some, std::uint64_t index) {
+                control_.copy_in(entries, some, s * set_.entries_a_shard + layout.first_entry + index);
+            });
         created[s * channel_set_ref::words_a_shard] += n;
     }
-    created_.copy_in(created);
+    words_.copy_in(words);
+    owner_->copy_in(set_.created, created.data(), created.size() * sizeof(std::uint64_t));
 }
 
 std::uint64_t channel_memory::open_in(std::uint32_t number, std::uint32_t shard, std::uint32_t level,
@@ -341,7 +355,7 @@ std::vector<std::uint64_t> channel_memory::unfreed_by_warps(std::uint32_t number
     const channel_layout& layout = set_.channels[number];
     std::vector<std::uint64_t> of_levels(layout.levels);
     if (set_.stacks.capacity == 0) return of_levels;
-    const auto all = unfreed_.copy_out();
+    const auto all = copy_out(set_.stacks.unfreed, set_.queues_a_shard);
     std::copy_n(all.begin() + layout.first_queue, layout.levels, of_levels.begin());
     return of_levels;
 }
@@ -352,6 +366,7 @@ void channel_store::prepare(machine& machine, const comm_plan& plan, const std::
     if (plans != plans_ || warps != warps_ || plan.grids != grids_) {
         memories_.clear();
         plans_.clear();
+        are_empty_ = false;
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             (void)until.left();
             memories_.emplace_back(machine.device(pe), plans, warps, plan.grids[static_cast<std::size_t>(pe)]);
@@ -365,7 +380,8 @@ void channel_store::prepare(machine& machine, const comm_plan& plan, const std::
             std::make_unique<symmetric_array<std::uint32_t>>(machine, static_cast<std::uint64_t>(machine.n_pes()));
     }
     requests_->clear();
-    for (auto& memory : memories_) memory.clear();
+    for (auto& memory : memories_) memory.begin(are_empty_);
+    are_empty_ = false;
 }
 
 void channel_store::set_graph(std::uint32_t graph) {

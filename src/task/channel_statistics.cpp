@@ -15,12 +15,15 @@ void channel_memory::add_queues_to(one_channel_statistics& sum, std::uint32_t nu
         for (std::uint32_t l = 0; l < layout.levels; ++l) {
             const std::uint32_t queue = s * set_.queues_a_shard + layout.first_queue + l;
             channel_level_statistics& level = sum.levels[l];
-            level.produced += words[queue].reserved;
-            level.consumed += words[queue].dispatched;
+            const channel_words before = before_.empty() ? channel_words{} : before_[queue];
+            const std::uint64_t produced = words[queue].reserved - before.reserved;
+            const std::uint64_t consumed = words[queue].dispatched - before.dispatched;
+            level.produced += produced;
+            level.consumed += consumed;
             level.stalls += stalls[queue];
             level.peak = std::max(level.peak, peaks[queue]);
-            sum.produced += words[queue].reserved;
-            sum.consumed += words[queue].dispatched;
+            sum.produced += produced;
+            sum.consumed += consumed;
             sum.stalls += stalls[queue];
             sum.peak = std::max(sum.peak, peaks[queue]);
         }
@@ -29,9 +32,9 @@ void channel_memory::add_queues_to(one_channel_statistics& sum, std::uint32_t nu
 
 void channel_memory::add_to(channel_statistics& sum) const {
     const auto words = words_.copy_out();
-    const auto stalls = stalls_.copy_out();
-    const auto peaks = peaks_.copy_out();
-    const auto tallies = tallies_.copy_out();
+    const auto stalls = copy_out(set_.stalls, words_.size());
+    const auto peaks = copy_out(set_.peaks, words_.size());
+    const auto tallies = copy_out(set_.tallies, set_.n_channels);
     for (std::uint32_t c = 0; c < set_.n_channels; ++c) {
         const channel_plan& plan = plans_[c];
         const std::uint32_t number = plan.rooms_a_pe != 0 ? plan.of_channel : c;
@@ -44,7 +47,7 @@ void channel_memory::add_to(channel_statistics& sum) const {
         one.consumed += tallies[c].kept_runs;
         one.kept += tallies[c].kept;
     }
-    const channel_totals totals = totals_.copy_out()[0];
+    const channel_totals totals = copy_out(set_.totals, 1)[0];
     sum.dispatches += totals.dispatches;
     sum.full_dispatches += totals.full_dispatches;
     sum.yields += totals.yields;

@@ -158,7 +158,7 @@ task_queue::range_size task_queue::next_range(const record& r, const pe_state& p
     const std::uint64_t share = std::min(left / (2 * parts_each * workers), copied / pe.plan.worker_warps);
     const std::uint64_t part = std::clamp(share, least, most);
     const std::uint64_t tasks = std::min(copied, parts_each * part * pe.plan.worker_warps);
-    return {static_cast<std::uint32_t>(std::min<std::uint64_t>(tasks, task_range::most_tasks)),
+    return {static_cast<std::uint32_t>(std::min<std::uint64_t>(tasks, task_range::max_tasks)),
             static_cast<std::uint32_t>(part)};
 }
 

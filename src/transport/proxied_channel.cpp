@@ -69,7 +69,7 @@ bool proxied_channel::carry_slots(host_context& ctx) {
         if (!chunk_label::is_of(flag, carried_)) return any;
         // The source had a credit for the ticket, so the destination has drained the slot.
         std::memcpy(landing_.slot(carried_), staging_.slot(carried_), staging_.slot_bytes);
-        // Partner: chunk_receiver::arrived.
+        // Partner: chunk_receiver::poll.
         ctx.store(landing_.flags + slot, flag, order::release, scope::system);
     }
 }
@@ -77,7 +77,7 @@ bool proxied_channel::carry_slots(host_context& ctx) {
 bool proxied_channel::carry_credits(host_context& ctx) {
     bool any = false;
     for (std::uint32_t slot = 0; slot < landing_.n_slots; ++slot) {
-        // Partner: chunk_receiver::give_back.
+        // Partner: chunk_receiver::release.
         const std::uint64_t credit = ctx.load(landing_.credits + slot, order::acquire, scope::system);
         if (credit == credits_[slot]) continue;
         credits_[slot] = credit;

@@ -104,7 +104,7 @@ struct device_indirect {
         /// Repacks a group, or looks after what waits.
         LANEWAY_FN void turn(Ctx& ctx) {
             constexpr lane_mask all = full_warp<Ctx>;
-            const chunk_label label{once(ctx, all, [&] { return out_.arrived(ctx, next_).bits; })};
+            const chunk_label label{once(ctx, all, [&] { return out_.poll(ctx, next_).bits; })};
             if (label.bits == 0) {
                 (void)buffers_.flush_old(ctx, all, idle_);
                 return end_if_closed(ctx);
@@ -113,7 +113,7 @@ struct device_indirect {
             const auto lane = static_cast<std::uint32_t>(ctx.lane());
             const bool has = lane < label.messages();
             const record mine = has ? reinterpret_cast<const record*>(out_.slot(next_))[lane] : record{};
-            out_.give_back(ctx, all, next_);
+            out_.release(ctx, all, next_);
             next_ += helpers_;
             (void)buffers_.put(ctx, all, has, static_cast<int>(mine.pe), mine.message, idle_);
         }

@@ -67,10 +67,10 @@ private:
     bool send(host_context& ctx) {
         const std::uint64_t place = ticket_ % ring_.n_slots;
         const std::uint64_t free_at = ticket_ < ring_.n_slots ? 0 : ticket_ - ring_.n_slots + 1;
-        // Partner: chunk_receiver::give_back.
+        // Partner: chunk_receiver::release.
         if (ctx.load(ring_.credits + place, order::acquire, scope::system) != free_at) return false;
         std::memcpy(ring_.slots + place * ring_.slot_bytes, waiting_.data(), waiting_.size() * sizeof(Message));
-        // Partner: chunk_receiver::arrived.
+        // Partner: chunk_receiver::poll.
         ctx.store(ring_.flags + place, chunk_label::of(static_cast<std::uint32_t>(waiting_.size()), 0).flag(ticket_),
                   order::release, scope::system);
         ++ticket_;

@@ -129,7 +129,7 @@ struct host_indirect {
         for (int t = server_index; t < mine.threads; t += links.server_warps) {
             const std::uint64_t ticket = mine.next[t];
             const chunk_receiver& ring = mine.inbox[t];
-            const chunk_label label{once(ctx, full_warp<Ctx>, [&] { return ring.arrived(ctx, ticket).bits; })};
+            const chunk_label label{once(ctx, full_warp<Ctx>, [&] { return ring.poll(ctx, ticket).bits; })};
             if (label.bits == 0) continue;
             any = true;
             ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the slot
@@ -141,7 +141,7 @@ struct host_indirect {
                 // Partner: the acquire load in study_counters.
                 ctx.fetch_add(&links.work->completed, label.messages(), order::release, scope::device);
             }
-            ring.give_back(ctx, full_warp<Ctx>, ticket);
+            ring.release(ctx, full_warp<Ctx>, ticket);
         }
         return any;
     }

@@ -119,10 +119,11 @@ def test_cpp_example() -> None:
     assert squeezed(handler) in squeezed((ROOT / "examples" / "one_sided.cpp").read_text())
 
 
-# Words of the library's own in whose place it has those of the field: passive, sender, queue, termination detection.
+# Words of the library's own in whose place it has those of the field: passive, sender, queue, termination detection,
+# and in names min_ and max_.
 REPLACED = (
     "at_rest|run_dry|see_end|keep_up|run_turns|share_out|outbox|post_office|ring_mesh|onward_post|kept_post|proven_words|"
-    "reply_desk|transfer_desk|remote_poster"
+    "reply_desk|transfer_desk|remote_poster|chunk_receiver::(arrived|give_back)|(least|most|usual)_(?!deep|frequent|common)\\w+"
 )
 
 

@@ -33,7 +33,7 @@ def test_lanes_that_post_together_share_a_slot() -> None:
 
 def test_a_run_is_made_as_long_as_it_should_be() -> None:
     (short,) = lw.study_service(["warps"], bytes=[8], warps=[1], devices="cpu:1", **SHORT)
-    (long,) = lw.study_service(["warps"], bytes=[8], warps=[1], devices="cpu:1", least_seconds=0.3, **SHORT)
+    (long,) = lw.study_service(["warps"], bytes=[8], warps=[1], devices="cpu:1", min_seconds=0.3, **SHORT)
     assert long.requests > 2 * short.requests
 
 
@@ -53,9 +53,9 @@ def test_another_device_serves_only_where_there_is_one() -> None:
         {"warps": [-1]},
         {"rounds": 0},
         {"requests": 0},
-        {"least_seconds": -1.0},
-        {"least_seconds": 60.0},
-        {"least_seconds": float("nan")},
+        {"min_seconds": -1.0},
+        {"min_seconds": 60.0},
+        {"min_seconds": float("nan")},
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, object]) -> None:

@@ -26,7 +26,7 @@ void measure(const bench::arguments& args, const std::string& devices, const std
     o.warps = std::stoull(warps);
     o.rounds = args.number("rounds");
     o.requests = args.number("requests");
-    o.least_seconds = args.real("seconds");
+    o.min_seconds = args.real("seconds");
     const auto found = apps::measure_service(o);
     const auto spread = bench::spread_of(found.round_trip_ns);
     const double rate = static_cast<double>(found.requests) / found.seconds;

@@ -114,7 +114,7 @@ protected:
         next += static_cast<std::uint64_t>(rank_in(ctx, mask));
         bounded_spin spin;
         for (;;) {
-            // Partner: chunk_receiver::give_back. The handlers' effects are visible to this lane afterwards.
+            // Partner: chunk_receiver::release. The handlers' effects are visible to this lane afterwards.
             while (next < end && ctx.load(ring.credits + ring.slot_of(next), order::acquire, scope::system) > next) {
                 next += static_cast<std::uint64_t>(Ctx::count_lanes(mask));
             }

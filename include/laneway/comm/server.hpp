@@ -96,7 +96,7 @@ private:
     /// The label of the next chunk of a stripe that is this warp's alone, 0 while it has not arrived.
     LANEWAY_FN chunk_label take(Ctx& ctx, const chunk_receiver& ring, int stripe, std::uint64_t& ticket) {
         ticket = links_.stripe_next[stripe];
-        const chunk_label label{once(ctx, full_warp<Ctx>, [&] { return ring.arrived(ctx, ticket).bits; })};
+        const chunk_label label{once(ctx, full_warp<Ctx>, [&] { return ring.poll(ctx, ticket).bits; })};
         if (label.bits == 0) return label;
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the payload
         // Before the chunk is served: serving may wait, and this stripe may then be looked at again.
@@ -115,7 +115,7 @@ private:
             std::uint64_t expected = ticket;
             const std::uint64_t behind = ticket + static_cast<std::uint64_t>(stripes_.residues);
             if (!ctx.compare_exchange(next, expected, behind, order::relaxed, scope::device)) return 0;
-            return ring.arrived(ctx, ticket, seen).bits;
+            return ring.poll(ctx, ticket, seen).bits;
         })};
         if (label.bits == 0) return label;
         ctx.sync(full_warp<Ctx>);  // as in take
@@ -137,7 +137,7 @@ private:
             // the next round at the latest.
             ctx.fetch_add(links_.served, label.messages(), order::release, scope::device);
         }
-        if (!links_.keeps_credits) ring.give_back(ctx, full_warp<Ctx>, ticket);
+        if (!links_.keeps_credits) ring.release(ctx, full_warp<Ctx>, ticket);
         return true;
     }
 

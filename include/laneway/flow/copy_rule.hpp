@@ -17,7 +17,7 @@ enum class copy_path : std::uint8_t {
 /// between these the way should change has not been measured.
 struct copy_rule {
     /// Calls of the copy engine for one packet: more of them take longer than the packet.
-    std::uint64_t most_calls = 16;
+    std::uint64_t max_calls = 16;
     /// Bytes: rows and pieces shorter than this on the average take the copy engine longer than their bytes.
     std::uint64_t narrow_row = 512;
     /// Bytes: a packet up to this size does not wait behind others of the copy engine.
@@ -45,7 +45,7 @@ struct copy_load {
 /// By kernel: what takes many calls of the copy engine; narrow rows, unless the kernels are busy; and small packets
 /// while the copy engine is busy. All else by copy engine, which leaves the multiprocessors alone.
 constexpr copy_path choose_copy(const copy_size& size, const copy_load& load, const copy_rule& rule = {}) {
-    if (size.calls > rule.most_calls) return copy_path::kernel;
+    if (size.calls > rule.max_calls) return copy_path::kernel;
     const int ahead = load.by_engine - load.by_kernel;
     if (size.runs > 1 && size.bytes / size.runs < rule.narrow_row && -ahead < rule.busy) return copy_path::kernel;
     if (size.bytes <= rule.small_packet && ahead >= rule.busy) return copy_path::kernel;

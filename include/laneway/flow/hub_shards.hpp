@@ -22,7 +22,7 @@ struct hub_shards_ref {
     const std::uint32_t* least = nullptr;        ///< what each shard's arcs add at least; null: not known
     std::uint32_t n_hubs = 0;
 
-    [[nodiscard]] LANEWAY_FN std::uint32_t least_of(std::uint64_t shard) const {
+    [[nodiscard]] LANEWAY_FN std::uint32_t min_of(std::uint64_t shard) const {
         return least == nullptr ? 0 : least[shard];
     }
 

@@ -93,7 +93,7 @@ struct receive_item {
     item_application<Application> application;
     item_counters* counters = nullptr;
     bool has_priorities = false;
-    bool notes_least = false;  ///< see item_block::least_far
+    bool notes_least = false;  ///< see item_block::min_far
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const item_message<Application>& message) const {
@@ -127,7 +127,7 @@ struct receive_item {
         const item_place place = queues.put(ctx, mask, is_near, put);
         if (notes_least && place == item_place::far) {
             item_block& block = queues.blocks[static_cast<std::uint32_t>(ctx.block()) % queues.rings];
-            ctx.fetch_min(&block.least_far, priority, order::relaxed, scope::device);
+            ctx.fetch_min(&block.min_far, priority, order::relaxed, scope::device);
         }
         return place;
     }

@@ -78,7 +78,7 @@ struct item_block : threshold_counters {
     item_queue_words near;
     item_queue_words far;
     alignas(destructive_bytes) std::uint64_t turn = 0;  ///< of those who put something, among the blocks
-    std::uint64_t least_far = ~std::uint64_t{0};        ///< key that was put into far queues since the host set it
+    std::uint64_t min_far = ~std::uint64_t{0};          ///< key that was put into far queues since the host set it
 };
 
 /// What the other PEs know of a PE's reserve: a count of changes, from one of these to the next and then to the first.

@@ -29,9 +29,9 @@ struct waiting_items {
     std::uint64_t near = 0;
     std::uint64_t far = 0;
     std::uint64_t reserve = 0;
-    std::uint64_t spilled = 0;                    ///< that ever went into the reserve
-    std::uint64_t least_far = ~std::uint64_t{0};  ///< priority of those put into far queues in the last wave
-    std::uint64_t ended_ns = 0;                   ///< see item_pe_words
+    std::uint64_t spilled = 0;                  ///< that went into the reserve since the start
+    std::uint64_t min_far = ~std::uint64_t{0};  ///< priority of those put into far queues in the last wave
+    std::uint64_t ended_ns = 0;                 ///< see item_pe_words
 };
 
 /// Host only; between runs.
@@ -41,8 +41,8 @@ public:
     item_queues_memory(const std::shared_ptr<device>& owner, std::uint32_t entry_bytes, std::uint32_t rings, int n_pes,
                        const item_worklist_options& options);
 
-    /// Empties all queues.
-    void clear(std::uint64_t threshold);
+    /// Empties all queues: before the first run, and behind one that did not end well.
+    void clear();
     /// Puts whole entries, `count` at `entries`, into the empty queues. Throws usage_error where they have no room.
     void start_with(const std::byte* entries, std::uint64_t count);
     /// Before a run: of all entries, or in a wave of those that are there; far ones only where `looks_through`.
@@ -53,7 +53,7 @@ public:
     [[nodiscard]] bool is_lost() const { return owner_->abandoned(); }
 
 private:
-    void fill(std::uint32_t ring, const std::byte* entries, std::uint64_t count);
+    void fill(std::uint32_t ring, channel_words& words, const std::byte* entries, std::uint64_t count);
 
     std::shared_ptr<device> owner_;
     item_queues_ref ref_;
@@ -63,6 +63,7 @@ private:
     std::shared_ptr<std::byte> reserve_data_;
     buffer<std::uint32_t> control_;
     buffer<std::uint32_t> done_;
+    std::uint64_t spilled_before_ = 0;
 };
 
 }  // namespace laneway

@@ -54,7 +54,7 @@ public:
         if (!goes_on_) start(until);
         for (std::size_t p = 0; p < queues_.size(); ++p) {
             queues_[p].begin(!options_.fused, looks_through_, threshold_);
-            epochs_[p].fill_bytes(0);
+            epochs_[p].copy_in(std::vector<std::uint64_t>(epochs_[p].size()));
             // At the start each PE counts as one that has nothing to do: whoever has much shares it out.
             loans_[p].copy_in(std::vector<std::uint32_t>(loans_[p].size(), 1));
         }
@@ -85,7 +85,7 @@ public:
         work_.spilled = left.spilled;
         goes_on_ = !options_.fused && next_wave(left);
         read_counters();
-        if (!goes_on_) work_.audit(left);
+        if (!goes_on_) audit(left);
         virtual_ns_ += left.ended_ns;
         if (goes_on_) refuse_late();
     }
@@ -114,7 +114,7 @@ public:
         for (const auto& queues : queues_) add(left, queues.waiting());
         work_.spilled = left.spilled;
         read_counters();
-        work_.audit(left);
+        audit(left);
     }
 
 private:
@@ -142,7 +142,7 @@ private:
         counters_.clear();
         epochs_.clear();
         loans_.clear();
-        goes_on_ = false;
+        goes_on_ = are_empty_ = false;
         for (int pe = 0; pe < machine_->n_pes(); ++pe) {
             (void)until.left();
             const auto& device = machine_->device(pe);
@@ -165,25 +165,32 @@ private:
         const auto starts = std::exchange(starts_, std::vector<std::vector<entry>>(starts_.size()));
         threshold_ = options_.priorities ? options_.policy.first : ~std::uint64_t{0};
         looks_through_ = false;
+        const bool are_empty = std::exchange(are_empty_, false);  // there may be no room for what follows
         for (std::size_t p = 0; p < queues_.size(); ++p) {
-            queues_[p].clear(threshold_);
-            counters_[p].fill_bytes(0);
+            if (!are_empty) queues_[p].clear();
+            counters_[p].copy_in({item_counters{}});
             queues_[p].start_with(reinterpret_cast<const std::byte*>(starts[p].data()), starts[p].size());
             begun_ += starts[p].size();
         }
-        least_far_ = ~std::uint64_t{0};
+        min_far_ = ~std::uint64_t{0};
     }
 
     /// Whether there is one; where nothing else is left the threshold rises to what waits for it.
     bool next_wave(const waiting_items& left) {
-        least_far_ = std::min(least_far_, left.least_far);
+        min_far_ = std::min(min_far_, left.min_far);
         looks_through_ = left.near + left.reserve == 0 && left.far > 0;
         if (looks_through_) {
-            threshold_ = options_.policy.above(threshold_, least_far_);
-            least_far_ = ~std::uint64_t{0};
+            threshold_ = options_.policy.above(threshold_, min_far_);
+            min_far_ = ~std::uint64_t{0};
             ++work_.rises;
         }
         return left.near + left.reserve + left.far > 0;
+    }
+
+    /// Nothing has been left: the next run goes on with the queues as they are.
+    void audit(const waiting_items& left) {
+        work_.audit(left);
+        are_empty_ = true;
     }
 
     void read_counters() {
@@ -212,9 +219,10 @@ private:
     std::vector<buffer<std::uint64_t>> epochs_;
     std::vector<buffer<std::uint32_t>> loans_;  ///< of each PE: whom it has asked, then who has asked it
     bool goes_on_ = false;
+    bool are_empty_ = false;      ///< the queues, as the run before has left them
     bool looks_through_ = false;  ///< the next wave looks through what was put off
     std::uint64_t threshold_ = 0;
-    std::uint64_t least_far_ = 0;  ///< priority of what has been put off since the last rise
+    std::uint64_t min_far_ = 0;  ///< priority of what has been put off since the last rise
     item_work work_;
     std::uint64_t begun_ = 0;  ///< items with which the host began
     bool in_session_ = false;

@@ -152,14 +152,12 @@ public:
         *shared_ = {};
         shared_->uses_reserve = part_.queues().uses_reserve(ctx) ? 1 : 0;
         // In a wave the host has set how much of the far queue is to be looked through.
-        const item_queue_words& far = part_.queues().blocks[ring_].far;
-        scan_.open(ctx, part_.in_waves ? far.end : ctx.load(&far.channel.ready, order::relaxed, scope::device));
+        scan_.open(ctx, far_words().created(ctx));
     }
 
     LANEWAY_FN void refresh(Ctx& ctx) {
-        const item_queue_words& far = part_.queues().blocks[ring_].far;
         if (part_.arrivals.has_priorities && !part_.in_waves) {
-            scan_.refresh(ctx, [&] { return ctx.load(&far.channel.ready, order::relaxed, scope::device); });
+            scan_.refresh(ctx, [&] { return far_words().created(ctx); });
         }
         look_at_reserves(ctx);
     }
@@ -201,6 +199,8 @@ public:
 private:
     using entry = typename receive_item<Application>::entry;
 
+    /// The block's far queue, whose places the scan counts from the run's first one on.
+    [[nodiscard]] LANEWAY_FN const item_queue_words& far_words() const { return part_.queues().blocks[ring_].far; }
     [[nodiscard]] LANEWAY_FN const item_application<Application>& app() const { return part_.arrivals.application; }
 
     LANEWAY_FN static std::uint32_t shared_word(Ctx& ctx, const std::uint32_t* word) {
@@ -337,7 +337,7 @@ private:
         std::uint32_t place = 0;
         if (part_.arrivals.has_priorities) {
             // Before near ones: else what one far item makes would all be done before the next one is looked at.
-            const int n = queues.far(ring_).claim(ctx, lanes, place, scan_.far_limit(ctx));
+            const int n = queues.far(ring_).claim(ctx, lanes, place, far_words().start + scan_.far_limit(ctx));
             if (n != 0) return look_through(ctx, fetch(ctx, queues.far(ring_), n, place, taken), taken);
         }
         int n = queues.near(ring_).claim(ctx, lanes, place, block.near.end);

@@ -15,7 +15,7 @@ namespace laneway {
 struct waiting_ids {
     std::uint64_t near = 0;
     std::uint64_t far = 0;
-    std::uint64_t least_far = ~std::uint64_t{0};  ///< no key that was put off in the last wave is below
+    std::uint64_t min_far = ~std::uint64_t{0};  ///< no key that was put off in the last wave is below
 };
 
 template <class Key>
@@ -76,7 +76,7 @@ public:
         for (const worklist_block& block : blocks_.copy_out()) {
             sum.near += block.near_pushes - block.near_taken;
             sum.far += block.far_pushes - block.far_taken;
-            sum.least_far = std::min(sum.least_far, block.least);
+            sum.min_far = std::min(sum.min_far, block.least);
         }
     }
 

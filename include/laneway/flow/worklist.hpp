@@ -33,19 +33,19 @@ struct worklist_waves {
     bool goes_on = false;  ///< something waits for another run
     bool looks_through = false;
     std::uint64_t threshold = 0;
-    std::uint64_t least_far = ~std::uint64_t{0};  ///< no key that has been put off since the last rise is below
+    std::uint64_t min_far = ~std::uint64_t{0};  ///< no key that has been put off since the last rise is below
     std::uint64_t rises = 0;
     std::uint64_t count = 0;
     wait_limit limit{wait_limit::seconds(0)};  ///< of all of them together
 
     /// Behind a run: whether another follows. Where nothing else is left the threshold rises to what waits for it.
     void end(const waiting_ids& left, const threshold_policy& policy) {
-        least_far = std::min(least_far, left.least_far);
+        min_far = std::min(min_far, left.min_far);
         goes_on = left.near + left.far > 0;
         looks_through = left.near == 0 && left.far > 0;
         if (!looks_through) return;
-        threshold = policy.above(threshold, least_far);
-        least_far = ~std::uint64_t{0};
+        threshold = policy.above(threshold, min_far);
+        min_far = ~std::uint64_t{0};
         ++rises;
     }
 };

@@ -183,7 +183,7 @@ private:
         auto taken = consumer_.take(ctx, bound, [&](std::uint32_t id) {
             const std::uint32_t shard = id - static_cast<std::uint32_t>(part_.count);
             arcs = id < part_.count ? arcs_of(ctx, id) : part_.hubs.arcs(shard);
-            least = id < part_.count ? 0 : part_.hubs.least_of(shard);
+            least = id < part_.count ? 0 : part_.hubs.min_of(shard);
         });
         taken.key -= static_cast<Key>(least);
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, taken.popped);
@@ -226,7 +226,7 @@ private:
     LANEWAY_FN void spread(Ctx& ctx, const arc_batch& batch, Key key, std::uint64_t bound) {
         for (int k = 0; k < batch.count; ++k) {
             const std::uint64_t shard = batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k);
-            const std::uint64_t its = std::uint64_t{key} + part_.hubs.least_of(shard);
+            const std::uint64_t its = std::uint64_t{key} + part_.hubs.min_of(shard);
             if (its >= worklist_word<Key>::unreached) {  // so does each of its arcs, and the application says so
                 (void)visit(ctx, part_.hubs.arcs(static_cast<std::uint32_t>(shard)).begin, key);
                 continue;

@@ -66,8 +66,10 @@ public:
         return data_ + static_cast<std::size_t>(place & (width_ - 1)) * element_bytes_;
     }
 
-    /// The control word of the element at `index` that the host puts into an empty queue, as the entry of that index.
-    [[nodiscard]] static constexpr std::uint32_t first_entry(std::uint32_t index) { return index | written_even; }
+    /// The control word that an entry has when the element at a position is ready.
+    [[nodiscard]] LANEWAY_FN std::uint32_t control_word(std::uint64_t entry, std::uint64_t position) const {
+        return place_of(position) | written(entry);
+    }
 
     /// talloc: reserves `n` elements for each lane of the mask, 1 to width(), from position `first` on; called by
     /// exactly these lanes, together. Lower lanes come first; false for those for which no space is left. Does not
@@ -136,8 +138,8 @@ public:
         for (std::uint32_t i = 0; i < n; ++i) {
             // Partner: the load in claim. There are no more entries than elements that are ready, so this one has been
             // claimed in the lap before.
-            ctx.store(control_ + ((entry + i) & (width_ - 1)), place_of(first + i) | written(entry + i),
-                      behind_fence<Ctx>, scope::device);
+            ctx.store(control_ + ((entry + i) & (width_ - 1)), control_word(entry + i, first + i), behind_fence<Ctx>,
+                      scope::device);
         }
     }
     /// A position of the element at a place; those of the elements reserved with it follow.

@@ -107,7 +107,7 @@ public:
     [[nodiscard]] LANEWAY_FN bool is_free(Ctx& ctx, std::uint64_t ticket) const {
         const std::uint64_t* const credit = credits + slot_of(ticket);
         if (ticket < n_slots) return ctx.load(credit, order::relaxed, scope::system) == 0;
-        // Partner: chunk_receiver::give_back. The payload of the last lap has been read before we overwrite it.
+        // Partner: chunk_receiver::release. The payload of the last lap has been read before we overwrite it.
         return has_come(ctx, credit, scope::system, [&](std::uint64_t seen) { return seen == free_at(ticket); });
     }
 
@@ -115,7 +115,7 @@ public:
     /// tagged_load_order; renewed words are acquired all the same.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool is_free(Ctx& ctx, std::uint64_t ticket, order o) const {
-        // Partner: chunk_receiver::give_back.
+        // Partner: chunk_receiver::release.
         const std::uint64_t* const credit = credits + slot_of(ticket);
         if (has_renewed_words(ticket)) return ctx.load(credit, order::acquire, scope::system) == free_at(ticket);
         return ctx.load(credit, o, scope::system) == free_at(ticket);
@@ -128,7 +128,7 @@ public:
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx, std::uint64_t guess, bool& words_free) const {
         const std::uint64_t ticket = draw(ctx);
-        // Partner: chunk_receiver::give_back.
+        // Partner: chunk_receiver::release.
         const std::uint64_t credit = ctx.load(credits + slot_of(guess), tagged_load_order<Ctx>, scope::system);
         words_free = ticket == guess && credit == free_at(ticket) && !has_renewed_words(ticket);
         return ticket;
@@ -140,7 +140,7 @@ public:
                             std::uint32_t kind = 0) const {
         ctx.sync(mask);
         if (elected(ctx, mask)) {
-            // Partner: chunk_receiver::arrived. Cumulative over the other lanes' writes through the barrier.
+            // Partner: chunk_receiver::poll. Cumulative over the other lanes' writes through the barrier.
             ctx.store(flags + slot_of(ticket), chunk_label::of(messages, kind).flag(ticket), order::release,
                       scope::system);
         }
@@ -167,7 +167,7 @@ public:
     }
     template <class Ctx>
     LANEWAY_FN void raise_flag(Ctx& ctx, std::uint64_t ticket, chunk_label label, std::uint64_t counted) const {
-        // Partner: chunk_receiver::arrived. The flag is made of the count, so it is not stored before that has come.
+        // Partner: chunk_receiver::poll. The flag is made of the count, so it is not stored before that has come.
         ctx.store(flags + slot_of(ticket), label.flag(ticket) | counted >> 63, Ctx::tagged_order, scope::system);
     }
 
@@ -184,8 +184,8 @@ public:
     /// Label of the chunk with this ticket, 0 while it has not arrived (an empty chunk is never sent). Any lane; does
     /// not wait. The caller owns the ticket: tickets are shared out among the receiving warps beforehand, or claimed.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN chunk_label arrived(Ctx& ctx, std::uint64_t ticket) const {
-        return arrived(ctx, ticket, peek(ctx, ticket));
+    [[nodiscard]] LANEWAY_FN chunk_label poll(Ctx& ctx, std::uint64_t ticket) const {
+        return poll(ctx, ticket, peek(ctx, ticket));
     }
     /// The two halves of it, for who looks at several places at once: what the flag of the ticket's slot says, which
     /// orders nothing; and what follows from that.
@@ -194,7 +194,7 @@ public:
         return ctx.load(flags + slot_of(ticket), order::relaxed, scope::system);
     }
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN chunk_label arrived(Ctx& ctx, std::uint64_t ticket, std::uint64_t seen) const {
+    [[nodiscard]] LANEWAY_FN chunk_label poll(Ctx& ctx, std::uint64_t ticket, std::uint64_t seen) const {
         const chunk_label label = label_of(seen, ticket);
         if (label.bits == 0 || label.in_words()) return label;  // the words are loaded with acquire
         // Partner: chunk_sender::publish. Acquired only on arrival, as in has_come.
@@ -267,7 +267,7 @@ public:
 
     /// Frees the slot. Called by exactly the lanes of the mask, after their last read of it.
     template <class Ctx>
-    LANEWAY_FN void give_back(Ctx& ctx, lane_mask mask, std::uint64_t ticket) const {
+    LANEWAY_FN void release(Ctx& ctx, lane_mask mask, std::uint64_t ticket) const {
         ctx.sync(mask);
         renew_words(ctx, mask, ticket);
         if (elected(ctx, mask)) {
@@ -276,7 +276,7 @@ public:
         }
     }
 
-    /// Part of give_back, for who frees slots in another way: gives all words of the slot the tag of this ticket, if
+    /// Part of release, for who frees slots in another way: gives all words of the slot the tag of this ticket, if
     /// that is due. Nobody reads or writes them until the slot is free. Called by exactly the lanes of the mask, after
     /// they have met behind their last read.
     template <class Ctx>
@@ -292,12 +292,12 @@ public:
         ctx.sync(mask);
     }
 
-    /// give_back without an order of its own: behind a fence that the elected lane has made after the last read; or of
+    /// release without an order of its own: behind a fence that the elected lane has made after the last read; or of
     /// a chunk that came in words, in a ring where a relaxed look at the credit is enough for the next one in words
     /// (chunk_sender::is_free, docs/design/0085).
     template <class Ctx>
-    LANEWAY_FN void give_back_relaxed(Ctx& ctx, lane_mask mask, std::uint64_t ticket) const {
-        if (renews_words(ticket)) return give_back(ctx, mask, ticket);  // new words come before the credit
+    LANEWAY_FN void release_relaxed(Ctx& ctx, lane_mask mask, std::uint64_t ticket) const {
+        if (renews_words(ticket)) return release(ctx, mask, ticket);  // new words come before the credit
         ctx.sync(mask);
         if (elected(ctx, mask)) ctx.store(credits + slot_of(ticket), ticket + 1, Ctx::tagged_order, scope::system);
     }

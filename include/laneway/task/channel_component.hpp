@@ -120,6 +120,7 @@ public:
     void end(const run_report&) {
         store_.keep_scheduling(nullptr);
         audit_channels(store_);
+        store_.note_emptied();
     }
     [[nodiscard]] std::string account() const { return failure_text(store_, owner_.fault()); }
 

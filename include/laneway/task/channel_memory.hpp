@@ -69,8 +69,9 @@ public:
     channel_memory(const std::shared_ptr<device>& owner, const std::vector<channel_plan>& plans, const warp_plan& warps,
                    const pe_grid& grid);
 
-    /// Empties all channels.
-    void clear();
+    /// Before a run. `are_empty`: the last one has left nothing in the channels, so they go on as they are; else they
+    /// are emptied.
+    void begin(bool are_empty);
     /// Puts elements into an empty channel, `count` at `elements`. Throws usage_error where they have no room.
     void init(std::uint32_t number, const std::byte* elements, std::uint64_t count);
 
@@ -84,8 +85,8 @@ public:
     [[nodiscard]] const channel_set_ref& ref() const { return set_; }
     /// The same in PE memory, and what lets elements move between PEs.
     [[nodiscard]] const channel_set_ref* ref_on_device() const { return set_copy_.data(); }
-    [[nodiscard]] moving_words* moving() const { return moving_.data(); }
-    [[nodiscard]] std::uint64_t* finished() const { return finished_.data(); }
+    [[nodiscard]] moving_words* moving() const { return moving_; }
+    [[nodiscard]] std::uint64_t* finished() const { return finished_; }
     [[nodiscard]] std::uint32_t worker_blocks() const { return worker_blocks_; }
     [[nodiscard]] std::uint32_t warp_lanes() const { return warp_lanes_; }
 
@@ -107,6 +108,15 @@ public:
 
 private:
     void make_stacks(const warp_plan& plan, const pe_grid& grid);
+    void make_counts();
+    void clear();
+    /// Of the PE's memory, to the host's.
+    template <class T>
+    [[nodiscard]] std::vector<T> copy_out(const T* from, std::uint64_t count) const {
+        std::vector<T> host(count);
+        if (count != 0) owner_->copy_out(host.data(), from, count * sizeof(T));
+        return host;
+    }
     [[nodiscard]] std::uint64_t open_in(std::uint32_t number, std::uint32_t shard, std::uint32_t level,
                                         const std::vector<channel_words>& words,
                                         const std::vector<std::uint32_t>& done) const;
@@ -122,22 +132,15 @@ private:
     buffer<std::byte> data_;
     buffer<std::uint32_t> control_;
     buffer<std::uint32_t> done_;
-    buffer<std::uint32_t> flags_;
     buffer<std::uint32_t> rooms_;
-    buffer<std::uint64_t> created_;
-    buffer<std::uint64_t> finished_;
+    buffer<std::byte> counts_;  ///< what each run begins with as zero, together
+    std::uint64_t* finished_ = nullptr;
+    moving_words* moving_ = nullptr;
+    std::vector<channel_words> before_;  ///< words_ as the run before has left them; empty: all zero
     buffer<std::uint32_t> tags_;
     buffer<std::byte> slots_;
     buffer<std::byte> frames_;
-    buffer<std::uint32_t> returned_;
-    buffer<std::uint32_t> hungry_;
-    buffer<std::uint32_t> unfreed_;
-    buffer<channel_totals> totals_;
-    buffer<channel_tally> tallies_;
-    buffer<std::uint64_t> stalls_;
-    buffer<std::uint64_t> peaks_;
     buffer<channel_set_ref> set_copy_;
-    buffer<moving_words> moving_;
     buffer<std::uint64_t> board_words_;      ///< orders and reports, where a warp gives orders
     std::shared_ptr<std::byte> host_board_;  ///< the same where a thread of the host does, with fills
     buffer<std::uint32_t> shown_;            ///< then
@@ -146,13 +149,16 @@ private:
 /// The channels of all PEs of a job, kept from run to run. Host only; not thread-safe; between runs.
 class channel_store {
 public:
-    /// Takes memory for channels of these plans, and empties them.
+    /// Takes memory for channels of these plans, which are empty then.
     void prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
                  const warp_plan& warps, const run_deadline& until);
 
     /// By what faults of the next run name the graph, see channel_in_fault.
     void set_graph(std::uint32_t graph);
     [[nodiscard]] std::uint32_t graph() const { return memories_.empty() ? 0 : memories_.front().ref().graph; }
+    /// The run, or session, for which they were prepared has left nothing in them.
+    void note_emptied() { are_empty_ = true; }
+
     /// Has warps get their orders from this scheduler in the next run.
     void set_boards(const comm_plan& plan, channel_scheduler by);
     /// Keeps what gives orders on these boards, until nullptr or the next prepare(): no longer than the boards.
@@ -170,11 +176,12 @@ private:
     warp_plan warps_;
     std::vector<pe_grid> grids_;
     std::vector<channel_memory> memories_;
+    bool are_empty_ = false;
     std::unique_ptr<symmetric_array<std::uint32_t>> requests_;
     std::shared_ptr<host_service> scheduling_;
 };
 
-/// What they have done since they were emptied.
+/// What they have done since the run, or session, began.
 channel_statistics statistics_of(const std::vector<channel_memory>& memories);
 
 }  // namespace laneway

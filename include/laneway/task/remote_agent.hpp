@@ -122,7 +122,7 @@ public:
     LANEWAY_FN void assist(Ctx& ctx) { (void)turn(ctx, full_warp<Ctx>); }
 
 private:
-    static constexpr std::uint32_t most_in_a_turn = 8;  ///< slots
+    static constexpr std::uint32_t max_in_a_turn = 8;  ///< slots
     static constexpr bool any_blocks = ((remote_width_of<Types> == width::block) || ...);
 
     /// How a body's lanes wait for room: they run commands of the own PE, and so make some.
@@ -200,7 +200,7 @@ private:
     /// is more than to run small ones.
     LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) {
         const auto finished = once(ctx, mask, [&] { return std::uint32_t{runner_.finish_launches(ctx)}; });
-        taken_commands taken = runner_.take(ctx, mask, next_++, mask == full_warp<Ctx> ? most_in_a_turn : 1);
+        taken_commands taken = runner_.take(ctx, mask, next_++, mask == full_warp<Ctx> ? max_in_a_turn : 1);
         if (taken.label == 0) return finished != 0;
         if (!runner_.land(ctx, mask, taken)) return true;
         std::uint32_t slots = 0, commands = 0;

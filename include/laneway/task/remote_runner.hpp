@@ -61,7 +61,7 @@ public:
     LANEWAY_FN taken_commands handed(Ctx& ctx, lane_mask mask, std::uint32_t place, std::uint64_t ticket) const {
         taken_commands found = place_at(ctx, place, 0);
         found.ticket = ticket;
-        found.label = once(ctx, mask, [&] { return ring(ctx, found).arrived(ctx, ticket).bits; });
+        found.label = once(ctx, mask, [&] { return ring(ctx, found).poll(ctx, ticket).bits; });
         ctx.sync(mask);  // what one lane has acquired is visible to all
         return found;
     }
@@ -182,7 +182,7 @@ private:
         taken_commands found = place_at(ctx, place, first);
         if (is_host(found)) return look_at_host(ctx, found);
         found.ticket = ctx.load(head(ctx, found), order::relaxed, scope::device);
-        return judge(ctx, found, ring(ctx, found).arrived(ctx, found.ticket));
+        return judge(ctx, found, ring(ctx, found).poll(ctx, found.ticket));
     }
     /// The same in the lane's own ring: its head, and what lies where that was last, are on their way at once.
     [[nodiscard]] LANEWAY_FN taken_commands look_again(Ctx& ctx, std::uint32_t place) {
@@ -196,7 +196,7 @@ private:
             expected_ = found.ticket;
             seen = from.peek(ctx, expected_);
         }
-        return judge(ctx, found, from.arrived(ctx, found.ticket, seen));
+        return judge(ctx, found, from.poll(ctx, found.ticket, seen));
     }
     /// What the launch thread has no room for stays where it is, and holds its poster up.
     [[nodiscard]] LANEWAY_FN taken_commands judge(Ctx& ctx, taken_commands found, chunk_label seen) const {
@@ -314,8 +314,8 @@ private:
             }
         }
         const chunk_receiver from = ring(ctx, taken);
-        if (taken.what().in_words()) return from.give_back_relaxed(ctx, mask, taken.ticket);
-        from.give_back(ctx, mask, taken.ticket);
+        if (taken.what().in_words()) return from.release_relaxed(ctx, mask, taken.ticket);
+        from.release(ctx, mask, taken.ticket);
     }
 
     template <class Type>

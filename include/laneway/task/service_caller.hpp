@@ -84,7 +84,7 @@ protected:
             reinterpret_cast<typename Type::arguments*>(to.slot(ticket))[mine] = arguments;
             ctx.sync(mask);
             if (elected(ctx, mask)) {
-                // Partner: chunk_receiver::arrived. Cumulative over the other lanes' stores.
+                // Partner: chunk_receiver::poll. Cumulative over the other lanes' stores.
                 ring_.store_flag(ctx, ticket, label);
             }
         }

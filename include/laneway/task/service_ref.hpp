@@ -91,7 +91,7 @@ private:
     [[nodiscard]] LANEWAY_FN service_label look(Ctx& ctx, std::uint32_t queue, std::uint64_t head) const {
         chunk_receiver ring;
         static_cast<chunk_ring_layout&>(ring) = ring_of(ctx, queue).requests;
-        return {ring.arrived(ctx, head)};
+        return {ring.poll(ctx, head)};
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN service_ring ring_of(const Ctx& ctx, std::uint32_t queue) const {
@@ -110,7 +110,7 @@ private:
             chunk_receiver ring;
             ring.flags = watch.flags;
             ring.n_slots = rings.n_slots;
-            label = {ring.arrived(ctx, watch.head)};
+            label = {ring.poll(ctx, watch.head)};
         }
         const lane_mask seen = ctx.ballot(full_warp<Ctx>, label.label.bits != 0);
         for (lane_mask rest = seen; rest != 0; rest &= rest - 1) {

@@ -69,7 +69,7 @@ struct service_ring {
     [[nodiscard]] LANEWAY_FN bool has_done(Ctx& ctx, std::uint64_t slots) const {
         return within_pe ? reaches(ctx, done, slots, scope::device) : reaches(ctx, done, slots, scope::system);
     }
-    /// Says that the requests of a slot are there. One lane. Partner: chunk_receiver::arrived.
+    /// Says that the requests of a slot are there. One lane. Partner: chunk_receiver::poll.
     template <class Ctx>
     LANEWAY_FN void store_flag(Ctx& ctx, std::uint64_t ticket, chunk_label label) const {
         std::uint64_t* const flag = requests.flags + requests.slot_of(ticket);

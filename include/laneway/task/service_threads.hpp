@@ -147,7 +147,7 @@ private:
         chunk_receiver requests;
         const service_ring ring = rings.host_ring(block);
         static_cast<chunk_ring_layout&>(requests) = ring.requests;
-        const service_label label{requests.arrived(ctx, head)};
+        const service_label label{requests.poll(ctx, head)};
         if (label.label.bits == 0) return false;
         service_host_lane lane(job.environment(pe), block, static_cast<int>(rings.n_blocks), memory_->host_heap(pe),
                                mine.copies.get());

@@ -74,7 +74,7 @@ struct task_portion {
                              return 0u;
                          }) != 0;
         if (!may) return outcome::others;
-        const claimed_tasks mine = rings.claim(ctx, most_singles(ctx, rings));
+        const claimed_tasks mine = rings.claim(ctx, single_limit(ctx, rings));
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) renew(ctx, mine);
         return mine.count != 0 ? outcome::filled : outcome::nothing;
@@ -84,7 +84,7 @@ private:
     /// How many single tasks to claim: as many as the idle warps will begin at once, so that none waits here while
     /// other blocks have idle warps. A lone block takes as many as it gets. All lanes get the same.
     template <class Ctx>
-    LANEWAY_FN std::uint32_t most_singles(Ctx& ctx, const task_rings_ref& rings) {
+    LANEWAY_FN std::uint32_t single_limit(Ctx& ctx, const task_rings_ref& rings) {
         constexpr std::uint32_t max_singles = 32;
         if (rings.n_blocks == 1) return max_singles;
         const std::uint32_t counted =

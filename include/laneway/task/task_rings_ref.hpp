@@ -28,10 +28,10 @@ struct task_range {
     std::uint32_t tasks;    ///< as count
     std::uint32_t part;     ///< as in its piece
 
-    /// Of `tasks`. A claim that comes too late adds to `claimed` as well, `most_claimed` at most: of 32,000 blocks at
+    /// Of `tasks`. A claim that comes too late adds to `claimed` as well, `max_claimed` at most: of 32,000 blocks at
     /// once it would not reach the upper half.
-    static constexpr std::uint32_t most_tasks = std::uint32_t{1} << 31;
-    static constexpr std::uint32_t most_claimed = 1 << 16;
+    static constexpr std::uint32_t max_tasks = std::uint32_t{1} << 31;
+    static constexpr std::uint32_t max_claimed = 1 << 16;
 };
 
 /// Words in PE memory.
@@ -118,10 +118,10 @@ struct task_rings_ref {
         return known > promised ? known : promised;
     }
 
-    /// Claims single tasks, a share of those that wait, so that other blocks find some as well, and `most_singles` at
+    /// Claims single tasks, a share of those that wait, so that other blocks find some as well, and `max_singles` at
     /// most; or tasks of a range, a part for each warp of the block. The whole warp; all lanes get the same.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN claimed_tasks claim(Ctx& ctx, std::uint32_t most_singles) const {
+    [[nodiscard]] LANEWAY_FN claimed_tasks claim(Ctx& ctx, std::uint32_t max_singles) const {
         std::uint32_t entry = 0, known = 0;
         if (ctx.lane() == 0) {
             entry = ctx.load(&words->claimed, order::relaxed, scope::device);
@@ -144,7 +144,7 @@ struct task_rings_ref {
             if (ctx.lane() == 0) mine = tasks_of_range(ctx, entry, place % max_task_ranges);
             return shuffle_value(ctx, full_warp<Ctx>, mine, 0);
         }
-        claimed_tasks mine{singles_from(ctx, entry, waiting, most_singles), entry};
+        claimed_tasks mine{singles_from(ctx, entry, waiting, max_singles), entry};
         const bool claimed =
             once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{pass(ctx, entry, mine.count)}; }) != 0;
         if (!claimed) mine.count = 0;
@@ -284,7 +284,7 @@ private:
         const std::uint32_t part = ctx.load(&range.part, order::relaxed, scope::device);
         const std::uint64_t wanted = std::uint64_t{part} * static_cast<std::uint32_t>(ctx.n_warps());
         const auto share =
-            static_cast<std::uint32_t>(wanted < task_range::most_claimed ? wanted : task_range::most_claimed);
+            static_cast<std::uint32_t>(wanted < task_range::max_claimed ? wanted : task_range::max_claimed);
         // Partner: the release store in open_range.
         const std::uint64_t seen = ctx.fetch_add(&range.claimed, std::uint64_t{share}, order::acquire, scope::device);
         const auto owner = static_cast<std::uint32_t>(seen >> 32), first = static_cast<std::uint32_t>(seen);
@@ -304,7 +304,7 @@ private:
         const task_piece& piece = *reinterpret_cast<const task_piece*>(behind(entry));
         task_range& range = words->ranges[from.place];
         const std::uint64_t owner = std::uint64_t{entry} << 32;
-        ctx.store(&range.claimed, owner + task_range::most_tasks, order::relaxed, scope::device);  // nothing is left
+        ctx.store(&range.claimed, owner + task_range::max_tasks, order::relaxed, scope::device);  // nothing is left
         // Partner: the acquire load in tasks_of_range: who sees it sees that the last range is gone.
         ctx.store(&range.tasks, from.count, order::release, scope::device);
         ctx.store(&range.part, piece.part, order::relaxed, scope::device);

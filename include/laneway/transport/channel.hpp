@@ -30,13 +30,13 @@ concept channel_sender = std::is_trivially_copyable_v<Sender> &&
     to.publish(ctx, mask, ticket, std::uint32_t{1}, std::uint32_t{0});
 };
 
-/// The destination's. See chunk_receiver: poll is called `arrived` there, release `give_back`.
+/// The destination's. See chunk_receiver.
 template <class Receiver, class Ctx>
 concept channel_receiver = std::is_trivially_copyable_v<Receiver> &&
     requires(const Receiver& from, Ctx& ctx, lane_mask mask, std::uint64_t ticket) {
-    { from.arrived(ctx, ticket) } -> std::same_as<chunk_label>;
+    { from.poll(ctx, ticket) } -> std::same_as<chunk_label>;
     { from.slot(ticket) } -> std::same_as<std::byte*>;
-    from.give_back(ctx, mask, ticket);
+    from.release(ctx, mask, ticket);
 };
 
 }  // namespace laneway

@@ -28,7 +28,7 @@ def service(
     ),
     rounds: int = typer.Option(2000, help="Lone requests that a lane waits for."),
     requests: int = typer.Option(1_000_000, help="About so many in bulk."),
-    least_seconds: float = typer.Option(
+    min_seconds: float = typer.Option(
         0.0, help="More requests where a run in bulk would take less; joules want 1 second."
     ),
     devices: str = typer.Option(
@@ -50,7 +50,7 @@ def service(
             warps=warps,
             rounds=rounds,
             requests=requests,
-            least_seconds=least_seconds,
+            min_seconds=min_seconds,
             devices=devices,
             seed=seed,
             timeout=timeout,

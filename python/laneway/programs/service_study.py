@@ -42,7 +42,7 @@ class ServiceRun:
     """Of the run in bulk, from launch to end."""
     joules: float | None
     """That all devices consumed during the run in bulk; None where one has no meter, and where the run took less than
-    half a second, in which the meter moves too few times: ask for `least_seconds` of 1."""
+    half a second, in which the meter moves too few times: ask for `min_seconds` of 1."""
 
     @property
     def requests_per_second(self) -> float:
@@ -58,7 +58,7 @@ def study_service(
     warps: Iterable[int] = WARPS,
     rounds: int = 2000,
     requests: int = 1_000_000,
-    least_seconds: float = 0.0,
+    min_seconds: float = 0.0,
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
@@ -70,7 +70,7 @@ def study_service(
 
     `servers`: of "warps", "host" and "pe"; "pe" is left out where there is one device. `threads`: of the host, where it
     serves. `bytes`: 8, 64 or 256. `warps` ask in bulk, 0 for all; `requests` is about how many there are, or more where
-    the run would take less than `least_seconds`. A lane waits for `rounds` lone requests, one after the other.
+    the run would take less than `min_seconds`. A lane waits for `rounds` lone requests, one after the other.
     `devices`, `seed`, `timeout`, of each run, and `buffer_bytes` are those of `sssp`. `progress` hears what runs next.
     Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a failed run or a wrong answer.
     """
@@ -89,10 +89,8 @@ def study_service(
         require_whole("warps", number)
     require_whole("rounds", rounds, 1, bits=31)
     require_whole("requests", requests, 1, bits=40)
-    if not 0 <= least_seconds < timeout:
-        raise UsageError(
-            f"least_seconds must be 0 or more, and less than the deadline of {timeout}, not {least_seconds}"
-        )
+    if not 0 <= min_seconds < timeout:
+        raise UsageError(f"min_seconds must be 0 or more, and less than the deadline of {timeout}, not {min_seconds}")
     options = job_options(devices, seed, timeout, False, buffer_bytes)
     last = len(_core.parse_devices(devices)) - 1
     if last == 0 and servers and set(servers) == {"pe"}:
@@ -106,7 +104,7 @@ def study_service(
                 for asking in warps:
                     progress(f"{kind}: {size} bytes, {asking or 'all'} warps")
                     made = _core.measure_service(
-                        options, kind, last, max(number, 1), size, asking, rounds, requests, least_seconds
+                        options, kind, last, max(number, 1), size, asking, rounds, requests, min_seconds
                     )
                     found.append(_run_of(kind, number, size, asking, made))
     return found

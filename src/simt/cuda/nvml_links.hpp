@@ -52,7 +52,7 @@ public:
 
 private:
     static constexpr int success = 0, wrong_argument = 2, not_supported = 3;
-    static constexpr unsigned most_links = 64;  // NVML refuses those that a GPU does not have
+    static constexpr unsigned max_links = 64;  // NVML refuses those that a GPU does not have
 
     using pci_place = std::array<unsigned, 3>;  ///< domain, bus and device
     struct link_end {
@@ -71,7 +71,7 @@ private:
         void* device = nullptr;
         if (!ready_ || functions_.find(address.c_str(), &device) != success) return std::nullopt;
         std::vector<link_end> ends;
-        for (unsigned link = 0; link < most_links; ++link) {
+        for (unsigned link = 0; link < max_links; ++link) {
             int active = 0;
             const int answer = functions_.state(device, link, &active);
             if (answer == wrong_argument || answer == not_supported) break;

@@ -182,7 +182,7 @@ TEST(BfsMethod, SuitsTheGraph) {
     EXPECT_TRUE(levels({62'586, 147'892, 78, 9'000, 9'000}, 1)) << "a sparse network with hubs";
     EXPECT_FALSE(levels({62'586, 147'892, 78, 9'000, 9'000}, 4)) << "whose barriers cost more";
     const std::uint64_t all = std::uint64_t{1} << 37;
-    EXPECT_FALSE(levels({std::uint64_t{1} << 33, all, apps::most_level_arcs + 1, all, 1}, 1));
+    EXPECT_FALSE(levels({std::uint64_t{1} << 33, all, apps::max_level_arcs + 1, all, 1}, 1));
 }
 
 TEST(BfsMethod, OneHubDoesNotDecide) {

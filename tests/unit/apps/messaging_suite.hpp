@@ -83,7 +83,7 @@ TEST(messaging_rounds_test, ManyGroupsHaveFewerRounds) {
     how.rounds = apps::messaging_options::max_rounds;
     EXPECT_EQ(apps::timed_rounds(how, 1), how.rounds);
     EXPECT_EQ(apps::timed_rounds(how, 1000), apps::messaging_options::max_messages / 1000);
-    EXPECT_EQ(apps::timed_rounds(how, apps::messaging_options::max_messages), apps::messaging_options::least_rounds);
+    EXPECT_EQ(apps::timed_rounds(how, apps::messaging_options::max_messages), apps::messaging_options::min_rounds);
     how.rounds = 3;
     EXPECT_EQ(apps::timed_rounds(how, apps::messaging_options::max_messages), 3u);
 }

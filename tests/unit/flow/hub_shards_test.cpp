@@ -44,9 +44,9 @@ TEST(hub_shards_test, KnowTheLeastWeightOfEachShard) {
     const hub_shards hubs(open_device({device_kind::cpu, 0}), offsets, weights);
     ASSERT_EQ(hubs.shards(), 3u);
     const std::vector<std::uint32_t> expected{20, 30, 50};
-    for (std::uint64_t s = 0; s < 3; ++s) EXPECT_EQ(hubs.ref().least_of(s), expected[s]);
+    for (std::uint64_t s = 0; s < 3; ++s) EXPECT_EQ(hubs.ref().min_of(s), expected[s]);
     const hub_shards unweighted(open_device({device_kind::cpu, 0}), offsets);
-    EXPECT_EQ(unweighted.ref().least_of(1), 0u);
+    EXPECT_EQ(unweighted.ref().min_of(1), 0u);
 }
 
 TEST(hub_shards_test, AGraphWithoutHubsHasNone) {

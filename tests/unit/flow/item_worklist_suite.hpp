@@ -135,6 +135,33 @@ TEST_P(item_worklist_test, EveryItemIsDoneOnceWhereItBelongs) {
     EXPECT_GT(rises, 0u);
 }
 
+/// Where queues are short their positions go round several times.
+TEST_P(item_worklist_test, RunsGoOnWhereTheOneBeforeHasEnded) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        runtime rt(wider(o));
+        item_worklist_options list = list_options(o.seed);
+        list.items = 16;  // room for what a run starts with
+        tree_job job(rt, {2, 3, 2}, list);
+        std::uint64_t before = 0;
+        for (std::uint64_t run = 1; run <= 6; ++run) {
+            const auto pes = static_cast<unsigned>(rt.n_pes());
+            for (std::uint64_t i = 0; i < 1 + run % 5; ++i)
+                job.start(static_cast<int>(i % pes), o.seed * 7 + 100 * run + i);
+            job.run_and_compare();
+            EXPECT_LE(job.list().work().spilled, job.list().work().done) << "of this run";
+            if (run > 1) {
+                EXPECT_EQ(fills(rt), before + pes) << "the job's own sums";
+            }
+            before = fills(rt);
+        }
+        // Those of PE 0 are in its queues when the last PE turns out to have no room.
+        job.list().start_with(0, {{1, 1}});
+        job.list().start_with(rt.n_pes() - 1, std::vector<tree_item>(1 << 20));
+        EXPECT_THROW((void)run_items(rt, job.list()), usage_error);
+        job.run_and_compare();
+    });
+}
+
 TEST_P(item_worklist_test, OneItemOfManyPartsIsSharedOut) {
     for (std::uint64_t round = 0; round < (is_checked(GetParam()) ? 1u : 6u); ++round) {
         SCOPED_TRACE("devices " + GetParam() + ", round " + std::to_string(round));

@@ -265,7 +265,7 @@ TEST(copy_rules, SizeStrideAndLoadChooseThePath) {
     EXPECT_EQ(chosen({mega, 65536, 1}, {}), copy_path::kernel) << "rows of 16 bytes";
     EXPECT_EQ(chosen({mega, 65536, 1}, {0, 4}), copy_path::engine) << "as kernels are busy";
     EXPECT_EQ(chosen({mega, 17, 17}, {0, 100}), copy_path::kernel) << "17 calls";
-    EXPECT_EQ(flow::choose_copy({mega, 17, 17}, {}, {.most_calls = 17}), copy_path::engine);
+    EXPECT_EQ(flow::choose_copy({mega, 17, 17}, {}, {.max_calls = 17}), copy_path::engine);
     constexpr auto of_cpu = flow::copy_rule::of_cpu();
     EXPECT_EQ(flow::choose_copy({mega, 16384, 16384}, {}, of_cpu), copy_path::engine);
     EXPECT_EQ(flow::choose_copy({mega, 65536, 1}, {}, of_cpu), copy_path::kernel);

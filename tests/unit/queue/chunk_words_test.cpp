@@ -40,19 +40,19 @@ struct plain_ring {
         const std::uint64_t ticket = to.draw(lane);
         ASSERT_TRUE(to.is_free(lane, ticket));
         to.publish(lane, 1, ticket, 1);
-        ASSERT_FALSE(from.arrived(lane, ticket).in_words());
-        from.give_back(lane, 1, ticket);
+        ASSERT_FALSE(from.poll(lane, ticket).in_words());
+        from.release(lane, 1, ticket);
     }
 
     void carry_in_words(std::uint32_t value) {
         const std::uint64_t ticket = to.draw(lane);
         ASSERT_TRUE(to.is_free(lane, ticket, order::acquire));
         to.publish_in_words(lane, 1, ticket, &value, 1, 0, 0);
-        ASSERT_TRUE(from.arrived(lane, ticket).in_words());
+        ASSERT_TRUE(from.poll(lane, ticket).in_words());
         std::uint32_t got = 0;
         ASSERT_TRUE(from.load_words(lane, ticket, 0, got));
         EXPECT_EQ(got, value);
-        from.give_back(lane, 1, ticket);
+        from.release(lane, 1, ticket);
     }
 
     test::lone_environment environment{0, 2, 10};

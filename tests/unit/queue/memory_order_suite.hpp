@@ -109,14 +109,14 @@ private:
         for (std::uint64_t ticket = index; ticket < std::uint64_t{senders} * each; ticket += receivers) {
             numbered_message message{};
             const status waited =
-                wait_until(ctx, {operation::serve, 0, ticket}, [&] { return from.arrived(ctx, ticket).bits != 0; });
+                wait_until(ctx, {operation::serve, 0, ticket}, [&] { return from.poll(ctx, ticket).bits != 0; });
             const bool here = waited == status::ok && from.load_words(ctx, ticket, 0, message);
             if (ctx.ballot(all, !here) != 0) return;
             if (ctx.lane() == 0) account(ctx, message);
             if (release) {
-                from.give_back(ctx, all, ticket);
+                from.release(ctx, all, ticket);
             } else {
-                from.give_back_relaxed(ctx, all, ticket);
+                from.release_relaxed(ctx, all, ticket);
             }
         }
     }

@@ -70,7 +70,7 @@ private:
         for (std::uint64_t ticket = first + index; ticket < first + chunks; ticket += receivers) {
             chunk_label label;
             const status waited = wait_until(ctx, {operation::user_code, 0, ticket}, [&] {
-                label = receiver.arrived(ctx, ticket);
+                label = receiver.poll(ctx, ticket);
                 return label.bits != 0;
             });
             if (ctx.ballot(all, waited != status::ok) != 0) return;
@@ -90,7 +90,7 @@ private:
             for (std::uint32_t i = 0; i < messages; ++i) right = right && read[i] == chunk * slot_words + i;
             if (!right) ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
             if (right && ctx.lane() == 0) ctx.fetch_add(arrived + chunk, 1, order::relaxed, scope::device);
-            receiver.give_back(ctx, all, ticket);
+            receiver.release(ctx, all, ticket);
         }
     }
 };

@@ -4,6 +4,7 @@
 // A case has, for a runtime `rt`,
 //   explicit the_case(runtime& rt);
 //   auto& part();                        the component
+//   auto& beside();                      a component without which a run has no use for it; left out where there is none
 //   void prepare();                      before each run
 //   Body body() const;                   what lanes do with its agent, or no_body
 //   void check(const run_report&, std::uint64_t runs);   whether all of it was done, after so many runs that ended well
@@ -42,11 +43,11 @@ struct weigh {
 template <class Body>
 struct also_post {
     Body body;
-    template <class Ctx, class Agent, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Agent& agent, Box& box) const {
+    template <class Ctx, class Box, class... Agents>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box, Agents&... agents) const {
         const int next = (ctx.pe() + 1) % ctx.n_pes();
         if (box.post(ctx, next, parcel{1}) != status::ok) return;
-        if constexpr (!std::is_same_v<Body, no_body>) body(ctx, agent);
+        if constexpr (!std::is_same_v<Body, no_body>) body(ctx, agents...);
         (void)box.post(ctx, next, parcel{2});
     }
 };
@@ -78,7 +79,16 @@ protected:
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(its.body())>, no_body>) {
             return rt.run(its.part());
         } else {
-            return rt.run(its.body(), its.part());
+            return run_body(rt, its.body(), its);
+        }
+    }
+    /// `before`: components whose agents the body gets before those of the case.
+    template <class Body, class... Before>
+    static run_report run_body(runtime& rt, const Body& body, Case& its, const Before&... before) {
+        if constexpr (requires { its.beside(); }) {
+            return rt.run(body, before..., its.part(), its.beside());
+        } else {
+            return rt.run(body, before..., its.part());
         }
     }
     static void adds_up(const run_report& report) {
@@ -143,7 +153,8 @@ TYPED_TEST_P(component_test, WorksBesideAMailbox) {
         for (std::uint64_t runs = 1; runs <= 2; ++runs) {
             its.prepare();
             const auto body = its.body();
-            const run_report report = rt.run(also_post<std::remove_cvref_t<decltype(body)>>{body}, its.part(), box);
+            const run_report report =
+                this->run_body(rt, also_post<std::remove_cvref_t<decltype(body)>>{body}, its, box);
             this->adds_up(report);
             its.check(report, runs);
             const std::uint64_t weight = sum_of(rt, weighed);

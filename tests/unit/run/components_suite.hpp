@@ -150,6 +150,38 @@ TEST_P(components_test, CollectivesAddUpWhatMessagesHaveDone) {
     }
 }
 
+/// Lanes post to the PEs of their team, which meets as often as no other does. PEs are in turn in one of two teams.
+struct post_and_meet_in_team {
+    symmetric_ref<std::uint64_t> arrived;
+    symmetric_ref<std::uint64_t> wrong;
+    template <class Ctx, class Box, class Sums>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box, Sums& team) const {
+        const auto lanes = team.all_reduce(ctx, std::uint64_t{1}, reduction::sum{});
+        if (!lanes) return;
+        const std::uint64_t rounds = ctx.pe() % 2 == 0 ? 2 : 5;
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
+            for (int pe = ctx.pe() % 2; pe < ctx.n_pes(); pe += 2) (void)box.post(ctx, pe, up{1});
+            if (box.quiet(ctx) != status::ok || team.barrier(ctx) != status::ok) return;
+            // Relaxed: what handlers have done comes before the barrier.
+            const std::uint64_t here = ctx.load(arrived.local(ctx), order::relaxed, scope::device);
+            if (here != round * lanes.value) atomic_add(ctx, wrong[0], 1);
+            if (team.barrier(ctx) != status::ok) return;  // all have looked before anybody posts again
+        }
+    }
+};
+
+TEST_P(components_test, ATeamOfPesWaitsForItsMessagesByQuietAndABarrierOfItsOwn) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+        runtime rt(options_for(GetParam(), seed));
+        const auto arrived = rt.allocate<std::uint64_t>(1), wrong = rt.allocate<std::uint64_t>(1);
+        collective_options in_turn;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) in_turn.teams.push_back(pe % 2);
+        rt.run(post_and_meet_in_team{arrived.ref(), wrong.ref()}, rt.mailbox<up>(add_to{arrived.ref(), 0}),
+               rt.collectives(in_turn));
+        ASSERT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "seed " << seed;
+    }
+}
+
 /// Lanes post and meet at barriers with a value, behind which all that was posted has come.
 struct post_and_meet {
     symmetric_ref<std::uint64_t> arrived;

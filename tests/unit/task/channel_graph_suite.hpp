@@ -247,6 +247,36 @@ TEST_P(channel_graph_test, WhatChannelsDidIsToldByChannelAndLevel) {
     });
 }
 
+/// Whatever has been in its queues: each run begins with another number of elements, until positions have gone round.
+TEST_P(channel_graph_test, RunsGoOnWhereTheOneBeforeHasEnded) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        const auto counted = rt.allocate<std::uint64_t>(1);
+        channel_graph graph(rt, {.stack_bytes = o.seed % 2 == 0 ? 0u : 8192u});
+        const auto leaves = graph.channel<std::uint32_t>({.width = 16, .levels = 1});
+        const auto tree = graph.channel<std::uint32_t>({.width = 16, .levels = 3, .at_once = 2});
+        const auto grows = graph.kernel(grow{tree, leaves});
+        const auto counts = graph.kernel(count_all{counted.ref()});
+        graph.connect(tree, grows);
+        graph.connect(leaves, counts);
+        std::uint64_t before = 0, sum = 0;
+        for (std::uint32_t run = 1; run <= 7; ++run) {
+            const std::uint64_t n = run == 4 ? 16 : 2 * run;
+            graph.init(tree, std::vector<std::uint32_t>(n, 2), rt.n_pes() - 1);
+            if (run % 3 == 0) graph.init(leaves, std::vector<std::uint32_t>(run, 1), 0);
+            graph.run(grows, counts);
+            sum += 4 * n + (run % 3 == 0 ? run : 0);
+            EXPECT_EQ(total(counted, rt.n_pes()), sum) << "run " << run;
+            const channel_statistics did = graph.statistics();
+            EXPECT_EQ(did.consumed, 11 * n + (run % 3 == 0 ? run : 0) + did.yields) << "of this run";
+            if (run > 1) {
+                EXPECT_EQ(fills(rt), before + 2 * static_cast<unsigned>(rt.n_pes())) << "counts, and PEs' requests";
+            }
+            before = fills(rt);
+        }
+    });
+}
+
 TEST_P(channel_graph_test, AsManyElementsAsAChannelHoldsMayBeReservedAtOnce) {
     options o = one_round();
     o.cpu_threads = 4;  // a shard each, if the channel were wide enough

@@ -256,6 +256,23 @@ TEST_P(channel_misuse_test, ADeadlineTellsWhichGraphHoldsWhat) {
     EXPECT_NE(alone.find("; channel 0: 4 elements"), std::string::npos) << alone;
 }
 
+TEST_P(channel_misuse_test, BehindARunThatFailedTheNextFindsNothingOfIt) {
+    runtime rt(one_round());
+    channel_graph graph(rt);
+    const auto to = graph.channel<std::uint32_t>({.width = 8, .levels = 2, .at_once = 3});
+    const auto kernel = graph.kernel(misbehave{to});
+    graph.connect(to, kernel);
+    for (const std::uint32_t what : {misbehave::leaks, misbehave::fails, misbehave::frees_twice}) {
+        graph.init(to, {misbehave::nothing, what, what});
+        EXPECT_THROW(graph.run(kernel), device_fault);
+        for (int again = 0; again < 2; ++again) {
+            graph.init(to, std::vector<std::uint32_t>(8, misbehave::nothing), rt.n_pes() - 1);
+            EXPECT_EQ(graph.run(kernel).items, 8u);
+            EXPECT_EQ(graph.statistics().consumed, 8u);
+        }
+    }
+}
+
 TEST_P(channel_misuse_test, WhatAKernelReportsOrThrowsIsTold) {
     EXPECT_EQ(cause_of<device_fault>(misbehave::fails),
               "the application reported an error while running application code: number 77");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/channel_graph.hpp"
+#include "laneway/task/task_pool.hpp"
 #include "service_job.hpp"
 #include "unit/run/component_lanes_suite.hpp"
 
@@ -121,9 +122,56 @@ private:
     decltype(graph_->component(kernel_)) part_;
 };
 
+/// In a run tasks are submitted by triggered operations alone: each lane triggers one.
+struct pool_run_case {
+    static constexpr bool belongs = false;
+    struct count_arrived {
+        using arguments = std::uint64_t;
+        using result = void;
+        static constexpr bool from_lanes = true;
+        symmetric_ref<std::uint64_t> counts;
+        template <class Ctx, class Worker>
+        LANEWAY_FN void operator()(Ctx& ctx, const arguments& n, Worker& worker) const {
+            if (worker.lane() == 0) atomic_add(ctx, counts[0], n);
+        }
+    };
+    struct body_type {
+        symmetric_ref<std::uint64_t> counts;
+        template <class Ctx, class Pool, class Tags>
+        LANEWAY_FN void operator()(Ctx& ctx, Pool&, Tags& tags) const {
+            if (tags.trigger(ctx, 0) == status::ok) atomic_add(ctx, counts[1], 3);
+        }
+    };
+    explicit pool_run_case(runtime& rt)
+        : rt_(rt), counts_(rt.allocate<std::uint64_t>(2)), pool_(count_arrived{counts_.ref()}),
+          tags_(rt.triggers({.tags = 1}).with(pool_)) {
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto submits = trigger_operation::nothing(pe).start(task_call<count_arrived>{3});
+            tags_.prepare(pe, 0, 1, submits, firing::each_round);
+        }
+    }
+    [[nodiscard]] auto& part() { return pool_; }
+    [[nodiscard]] auto& beside() { return tags_; }
+    void prepare() {}
+    [[nodiscard]] body_type body() const { return {counts_.ref()}; }
+    void check(const run_report&, std::uint64_t) const {
+        const std::uint64_t triggered = sum_of(rt_, counts_, 1);
+        EXPECT_GT(triggered, 0u);
+        EXPECT_EQ(sum_of(rt_, counts_), triggered);
+    }
+
+private:
+    runtime& rt_;
+    symmetric_array<std::uint64_t> counts_;
+    task_pool<count_arrived> pool_;
+    decltype(std::declval<triggers>().with(pool_)) tags_;
+};
+
 using request_cases = testing::Types<remote_run_case, service_run_case, channel_case>;
-INSTANTIATE_TYPED_TEST_SUITE_P(requests, component_test, request_cases);
 INSTANTIATE_TYPED_TEST_SUITE_P(requests, component_lanes_test, request_cases);
+
+using run_cases = testing::Types<remote_run_case, service_run_case, channel_case, pool_run_case>;
+INSTANTIATE_TYPED_TEST_SUITE_P(requests, component_test, run_cases);
 
 }  // namespace
 }  // namespace laneway::test

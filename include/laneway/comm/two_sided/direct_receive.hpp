@@ -274,7 +274,7 @@ private:
         const bool is_all = seen.label.in_words() && seen.label.messages() <= seen.whole &&
                             seen.label.kind() == static_cast<std::uint32_t>(message_form::in_words);
         if (!is_all) {
-            const chunk_label label = at.in.arrived(ctx, at.ticket);
+            const chunk_label label = at.in.poll(ctx, at.ticket);
             return delivery_.read(ctx, at.in, at.ticket, label, at.source, message);
         }
         if constexpr (acquires_by_fence<Ctx>) ctx.fence(order::acquire, scope::system);
@@ -300,7 +300,7 @@ private:
     LANEWAY_FN void finish(Ctx& ctx, const place& at, const taken_message& found) const {
         delivery_.fence(ctx, at.source);
         answer(ctx, found.message);
-        at.in.give_back_relaxed(ctx, lane_mask{1}, found.ticket);
+        at.in.release_relaxed(ctx, lane_mask{1}, found.ticket);
         shard_lock<Ctx>(*at.state).give_back(ctx, view_, 1);
     }
     LANEWAY_FN void answer(Ctx& ctx, const incoming_message& message) const {

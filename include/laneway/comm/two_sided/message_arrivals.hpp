@@ -92,7 +92,7 @@ private:
         // What lies further has other slots; behind what has been taken another batch begins.
         const bool near =
             static_cast<std::uint32_t>(ctx.lane()) < in.n_slots && rings_.taken_at(in, source, ticket) == 0;
-        const chunk_label label = in.arrived(ctx, ticket);
+        const chunk_label label = in.poll(ctx, ticket);
         const int n = leading_lanes(ctx, near && label.bits != 0);
         if (n == 0) return come_past_kept_slots(ctx, source, first);
         const bool comes = ctx.lane() < n;
@@ -140,14 +140,14 @@ private:
         }
         const bool done = delivery_.fill(ctx, matched, found.handle, message);
         places_.put_back(ctx, active && !waits, place);
-        if (ctx.lane() == 0 && shard_.state->n_free < shard_.state->least_free) {
-            shard_.state->least_free = shard_.state->n_free;
+        if (ctx.lane() == 0 && shard_.state->n_free < shard_.state->min_free) {
+            shard_.state->min_free = shard_.state->n_free;
         }
         // One fence for what receivers and the sender are told: the lanes have read the messages, and filled the
         // receives in.
         delivery_.fence(ctx, source);
         if (done) delivery_.complete(ctx, found.handle, request_word::done, Ctx::tagged_order);
-        if (active && !in_ring) shard_.from[source].give_back_relaxed(ctx, lane_mask{1} << ctx.lane(), ticket);
+        if (active && !in_ring) shard_.from[source].release_relaxed(ctx, lane_mask{1} << ctx.lane(), ticket);
         ctx.sync(full_warp<Ctx>);
     }
     /// What becomes of each lane's message in MPI's order. `in_ring`: it waits, and its payload has its slot still.

@@ -236,7 +236,7 @@ private:
     using waits_type::view_;
     using waits_type::waiting_;
 
-    static constexpr std::uint64_t most_copied_by_lane = 4096;
+    static constexpr std::uint64_t max_copied_by_lane = 4096;
 
     /// What a lane asks of a shard.
     struct question {
@@ -256,7 +256,7 @@ private:
     /// Others wait for the shard while a payload is copied, so one lane leaves long ones to the queues. One lane.
     LANEWAY_FN bool find_at_once(Ctx& ctx, width lanes, const match_key& key, const message_buffer& buffer,
                                  taken_message& found) {
-        const std::uint64_t most = lanes == width::lane ? most_copied_by_lane : ~std::uint64_t{0};
+        const std::uint64_t most = lanes == width::lane ? max_copied_by_lane : ~std::uint64_t{0};
         return as_lone_lane(ctx, [&]<class Alone>(Alone& one) {
             return direct_receive<Alone>(view_, ends_, key)
                 .find(one, buffer, most, static_cast<int>(view_.ring_looks), found);

@@ -201,7 +201,7 @@ private:
         if (mine) {
             const unexpected_message& kept = shard.unexpected[place];
             if (kept.in_ring != 0) {
-                shard.from[kept.key.source].give_back(ctx, lane_mask{1} << ctx.lane(), kept.ticket);
+                shard.from[kept.key.source].release(ctx, lane_mask{1} << ctx.lane(), kept.ticket);
             } else if (kept.form == message_form::in_slot) {
                 view_.payloads.deallocate(ctx, kept.payload);
             }

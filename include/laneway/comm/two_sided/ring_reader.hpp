@@ -71,7 +71,7 @@ public:
         const std::uint32_t taken = taken_at(in, source, ticket);
         if (taken != 0 && !view_.rules.is_unordered()) return content::taken;
         ticket += std::uint64_t{taken} * in.n_slots;
-        const chunk_label label = in.arrived(ctx, ticket);
+        const chunk_label label = in.poll(ctx, ticket);
         const bool here = label.bits != 0 && delivery_.read(ctx, in, ticket, label, source, message);
         return here ? content::message : content::nothing;
     }

@@ -85,7 +85,7 @@ private:
         const ring_place mine = place_of_lane(ctx);
         const chunk_receiver& in = shard_.from[mine.source];
         const bool is_left = mine.lanes != 0 && rings_.taken_at(in, mine.source, mine.ticket) == 0;
-        const chunk_label label = is_left ? in.arrived(ctx, mine.ticket) : chunk_label{};
+        const chunk_label label = is_left ? in.poll(ctx, mine.ticket) : chunk_label{};
         bool comes = is_in_line(mine, label.bits != 0);
         incoming_message message;
         bool whole = true;
@@ -149,7 +149,7 @@ private:
         delivery_.fence(ctx, mine.source);
         if (done) delivery_.complete(ctx, found.handle, request_word::done, Ctx::tagged_order);
         if (active && !in_ring) {
-            shard_.from[mine.source].give_back_relaxed(ctx, lane_mask{1} << ctx.lane(), mine.ticket);
+            shard_.from[mine.source].release_relaxed(ctx, lane_mask{1} << ctx.lane(), mine.ticket);
         }
         ctx.sync(full_warp<Ctx>);
     }
@@ -168,7 +168,7 @@ private:
     /// One lane.
     LANEWAY_FN void note_arrivals(Ctx& ctx, std::uint32_t n) const {
         shard_state& state = *shard_.state;
-        if (state.n_free < state.least_free) state.least_free = state.n_free;
+        if (state.n_free < state.min_free) state.min_free = state.n_free;
         const std::uint64_t arrived = ctx.load(&state.arrived, order::relaxed, scope::device);
         ctx.store(&state.arrived, arrived + n, order::relaxed, scope::device);
     }

@@ -46,7 +46,7 @@ struct shard_state {
     std::uint64_t end_waiting;
     std::uint64_t arrived;  ///< messages so far; others look at it
     std::uint32_t n_free;   ///< places for unexpected messages
-    std::uint32_t least_free;
+    std::uint32_t min_free;
     std::uint32_t vain_looks;  ///< at sends that wait
     std::uint32_t told_of;     ///< whether a probe has told of a message that may lie in its ring still
     std::uint32_t next_source;
