@@ -4,7 +4,7 @@
 // A case has, for a runtime `rt`,
 //   explicit the_case(runtime& rt);
 //   auto& part();                        the component
-//   auto& beside();                      a component without which a run has no use for it; left out where there is none
+//   auto& beside();                      a component without which a run has no use for it; left out if there is none
 //   void prepare();                      before each run
 //   Body body() const;                   what lanes do with its agent, or no_body
 //   void check(const run_report&, std::uint64_t runs);   whether all of it was done, after so many runs that ended well
