@@ -4,7 +4,7 @@
 // through: each element is consumed and replaced by another, so it goes through all four; kept: the same where warps
 // keep what they produce (--stacks bytes of each PE); beside it, baseline, as many elements taken by lanes from one
 // counter, without a queue; and the same with one warp of each PE, or a thread of the host, that decides what all warps
-// serve, where fewer elements are enough (--ordered); and with a block an element.
+// serve, where fewer elements are enough (--ordered); and with a block an element, without and with stacks.
 // fib, queens, uts: calls, solutions and nodes of programs of apps/recursion, checked; of fib also the same tree walked
 // by one thread of the host. --threads: of each CPU device, so that these can be compared with that one:
 //
@@ -150,6 +150,7 @@ private:
         through<relay>("by one warp", ordered, warp_scheduler<>{});
         through<relay>("by the host", ordered, host_scheduler<>{});
         through<relay_by_block>("blocks", elements, deepest_or_fullest_first{});
+        through<relay_by_block>("kept by blocks", elements, deepest_or_fullest_first{}, args_.number("stacks"));
         baseline();
     }
     /// Elements through a channel whose queues are served as the policy says.

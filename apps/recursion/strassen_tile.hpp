@@ -18,6 +18,7 @@ struct multiply_tile {
     static constexpr task_width width = task_width::block;
     /// Whose lanes have a piece of a large tile each, and registers for its sums.
     static constexpr int block_warps = 16;
+    static constexpr bool keeps = false;  ///< it makes nothing to keep
 
     static constexpr std::uint32_t max_rows = 128, max_columns = 256, max_depth = 7;
 

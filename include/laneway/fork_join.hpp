@@ -65,8 +65,8 @@ public:
         return run_with<Function>(deepest_or_fullest_first{}, all);
     }
     /// The same with a policy of the user's, which may have a warp or a thread of the host decide for all: see
-    /// channel.hpp and channel_board.hpp. Warps keep what they produce where the policy says `follows`; with any other,
-    /// or a scheduler, they keep nothing, and channels have a quarter of memory_bytes all the same.
+    /// channel.hpp and channel_board.hpp. Warps, or blocks, keep what they produce where the policy says `follows`;
+    /// with any other, or a scheduler, they keep nothing, and channels have a quarter of memory_bytes all the same.
     template <class Function, class Policy>
     std::vector<typename Function::result> run_with(const Policy& policy,
                                                     const std::vector<typename Function::arguments>& all) {
@@ -130,8 +130,9 @@ public:
     [[nodiscard]] std::uint32_t width() const { return plan_.width; }
 
 private:
-    /// Whether warps may keep elements of any function.
-    static constexpr bool warps_keep = (fork_kernel<Functions, Functions...>::keeps || ...);
+    /// Whether warps, or blocks, may keep elements of any function.
+    static constexpr bool warps_keep = (keeps_elements<fork_kernel<Functions, Functions...>> || ...) ||
+                                       blocks_keep_elements<fork_kernel<Functions, Functions...>...>;
 
     /// A GPU has a quarter of a million lanes, whose work may lie at a few depths; a thread has one.
     static std::uint32_t useful_width(runtime& runtime) { return runtime.machine().has_gpus() ? 1 << 20 : 1 << 10; }

@@ -65,13 +65,13 @@ void lay_out_remote(channel_set_ref& set, const channel_plan& plan, channel_layo
     set.rooms.classes = std::max(set.rooms.classes, classes);
 }
 
-/// Sizes of the stacks and frames of a PE's warps. A warp that follows a tree down has some twice as many frames as
-/// elements (record 36).
+/// Sizes of the stacks and frames of a PE's warps, or of its blocks. A warp that follows a tree down has some twice as
+/// many frames as elements (record 36).
 channel_stacks_ref sizes_of(const warp_plan& plan, const pe_grid& grid) {
     constexpr std::uint32_t max_elements = 1024;
     channel_stacks_ref made;
-    const auto lanes = static_cast<std::uint32_t>(grid.warp_lanes());
-    made.warps_a_block = grid.one_lane() ? 1u : static_cast<std::uint32_t>(grid.shape.warps_per_block);
+    const std::uint32_t lanes = plan.by_block ? 1u : static_cast<std::uint32_t>(grid.warp_lanes());
+    made.warps_a_block = plan.by_block || grid.one_lane() ? 1u : static_cast<std::uint32_t>(grid.shape.warps_per_block);
     made.warps = grid.worker_blocks() * made.warps_a_block;
     made.slot_bytes = static_cast<std::uint32_t>(plan.slot_bytes);
     made.frame_bytes = static_cast<std::uint32_t>(plan.frame_bytes);

@@ -52,7 +52,7 @@ public:
     LANEWAY_FN void refresh(Ctx&) const {}
     LANEWAY_FN bool poll(Ctx& ctx) {
         if (help_block(ctx)) return true;
-        if (is_called_away(ctx)) return false;
+        if (is_called_away(ctx) || kept_.waits_for_calls()) return false;
         ++warp_.turn;
         if constexpr (View::moves) {
             if (warp_.turn % turns_to_give == 0 && ctx.n_pes() > 1) give(ctx);
@@ -68,7 +68,11 @@ public:
     }
     LANEWAY_FN void close(Ctx& ctx) {
         warp_.note_node(of_body_);
-        if constexpr (View::keeps) kept_.close(ctx, warp_);
+        if constexpr (View::blocks_keep) {
+            if (kept_.is_of_block()) blocks_.close(ctx, warp_, kept_);
+        } else if constexpr (View::keeps) {
+            kept_.close(ctx, warp_);
+        }
         warp_.tell_totals(ctx);
     }
 
@@ -80,7 +84,7 @@ public:
     [[nodiscard]] LANEWAY_FN bool waits_for_rooms() const { return View::receives && warp_.is_stuck(); }
     LANEWAY_FN void note_idle() { ++warp_.idle_turns; }
     /// Takes part in what the block has begun, if it has. The whole warp.
-    LANEWAY_FN bool help_block(Ctx& ctx) { return blocks_.help(ctx, warp_); }
+    LANEWAY_FN bool help_block(Ctx& ctx) { return blocks_.help(ctx, warp_, kept_); }
     /// Whether the block works for another component, for whose turn this one makes way.
     [[nodiscard]] LANEWAY_FN bool is_called_away(Ctx& ctx) const { return blocks_.is_called_away(ctx); }
     /// Runs the elements of one queue, one for each lane. The whole warp; false where others were faster.
@@ -102,8 +106,27 @@ private:
         channel_batch all;
         copy_type copy;
         const auto shared = [&](Ctx& here) { return take_shared(here, all, copy); };
+        if constexpr (View::blocks_keep) {
+            if (kept_.is_of_block()) return serve_block(ctx, all, copy, shared);
+        }
         if constexpr (View::keeps) return run_if(ctx, kept_.take(ctx, warp_, all, copy, shared), all, copy);
         return run_if(ctx, shared(ctx), all, copy);
+    }
+    /// The same for a block that keeps something. It runs what it has taken, or this warp does.
+    template <class Shared>
+    LANEWAY_FN bool serve_block(Ctx& ctx, channel_batch& all, copy_type& copy, const Shared& shared) {
+        if (!blocks_.lead(ctx)) {  // another component is at work
+            --warp_.turn;          // what is done in turn waits for this one
+            return false;
+        }
+        const channel_source from = kept_.take(ctx, warp_, all, copy, shared);
+        if (from == channel_source::stack && all.count != 0) {
+            blocks_.run_kept(ctx, warp_, kept_, all);
+        } else {
+            if (from != channel_source::stack && from != channel_source::block) (void)run_if(ctx, from, all, copy);
+            if (from != channel_source::block) blocks_.dismiss(ctx);
+        }
+        return from != channel_source::nothing;
     }
     /// Takes elements that any warp might run.
     LANEWAY_FN channel_source take_shared(Ctx& ctx, channel_batch& all, copy_type& copy) {
@@ -117,7 +140,11 @@ private:
     }
     LANEWAY_FN channel_source claim(Ctx& ctx, found_queue from, channel_batch& all, copy_type& copy) {
         if (!blocks_.takes(warp_, from.number)) return claims::claim(ctx, warp_, from.number, all, copy, from.next);
-        return blocks_.dispatch(ctx, warp_, from.number) ? channel_source::block : channel_source::nothing;
+        const bool leads = kept_.is_of_block();  // already
+        if (!leads && !blocks_.lead(ctx)) return help_block(ctx) ? channel_source::block : channel_source::nothing;
+        if (blocks_.dispatch(ctx, warp_, kept_, from.number)) return channel_source::block;
+        if (!leads) blocks_.dismiss(ctx);
+        return channel_source::nothing;
     }
     /// Runs a batch, if there is one, and ends it.
     LANEWAY_FN bool run_if(Ctx& ctx, channel_source from, channel_batch& all, copy_type& copy) {
@@ -131,7 +158,7 @@ private:
             if (++sends_ % 16 == 0) (void)warp_.out.flush_old(ctx);
         } else if constexpr (View::keeps) {
             all.made.tell(ctx, warp_.view.set);
-            kept_.end_batch(ctx, warp_, all, copy, out);
+            kept_.end_batch(ctx, warp_, all, copy, all.made.queue(), out);
         }
         if constexpr (View::keeps) kept_.share(ctx, warp_, hungry);
         return true;

@@ -47,14 +47,16 @@ std::uint32_t add_inner_channels(std::vector<channel_plan>& plans, int pes, std:
     return first_arrivals;
 }
 
-/// Says what warps do by themselves, and marks the channels whose elements they may keep in `stack_bytes`. Elements of
-/// what moves or was sent are not kept, as their places are not the warp's.
+/// Says what warps do by themselves, and marks the channels whose elements they, or their blocks, may keep in
+/// `stack_bytes`. Elements of what moves or was sent are not kept, as their places are not the warp's.
 template <class Policy, class... Kernels>
 warp_plan plan_warps(std::vector<channel_plan>& plans, std::uint64_t stack_bytes) {
     warp_plan made{.choose = scheduler_of<Policy> == channel_scheduler::every_warp};
-    if (!channel_graph_ref<Policy, Kernels...>::keeps) return made;
-    const bool keeps[] = {keeps_elements<Kernels>...};
+    using view = channel_graph_ref<Policy, Kernels...>;
+    if (!view::keeps) return made;
+    const bool keeps[] = {element_copy<Kernels...>::template fits<Kernels>...};
     made.stack_bytes = stack_bytes;
+    made.by_block = view::blocks_keep;
     made.slot_bytes = sizeof(element_copy<Kernels...>);
     for (auto& plan : plans) {
         plan.is_kept = keeps[plan.consumer] && !plan.is_after && !plan.is_arrivals && plan.rooms_a_pe == 0;

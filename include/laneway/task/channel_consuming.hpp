@@ -9,22 +9,40 @@
 
 namespace laneway {
 
-/// Whether a warp may keep a kernel's elements on its own stack, from which lanes take copies: where lanes run it by
-/// themselves, its elements are small, and it does not say `static constexpr bool keeps = false;`.
+/// Whether a kernel's elements may lie on a stack, from which they are copied before they run: where they are small,
+/// and it does not say `static constexpr bool keeps = false;`.
 template <class Kernel>
-inline constexpr bool keeps_elements = width_of<Kernel> == task_width::warp &&
-                                       sizeof(typename Kernel::element) <= max_kept_bytes;
+inline constexpr bool fits_stacks = sizeof(typename Kernel::element) <= max_kept_bytes;
 template <class Kernel>
 requires requires { Kernel::keeps; }
-inline constexpr bool keeps_elements<Kernel> = Kernel::keeps;
+inline constexpr bool fits_stacks<Kernel> = Kernel::keeps;
 
-/// A lane's copy of an element of any of these kernels that a warp may keep.
+/// Whether a warp may keep a kernel's elements, which lanes run by themselves.
+template <class Kernel>
+inline constexpr bool keeps_elements = width_of<Kernel> == task_width::warp&& fits_stacks<Kernel>;
+
+/// Whether a kernel ends elements that wait for others, as continuations do. It is for lanes, and produces seldom.
+template <class Kernel>
+inline constexpr bool ends_others = false;
+template <class Kernel>
+requires requires { Kernel::follows; }
+inline constexpr bool ends_others<Kernel> = Kernel::follows;
+
+/// Whether blocks may keep what these kernels produce: where blocks do all the work, but for continuations, and the
+/// elements of one at least fit. Else warps keep what is theirs, and what is for blocks lies in queues.
+template <class... Kernels>
+inline constexpr bool blocks_keep_elements = ((width_of<Kernels> == task_width::block || ends_others<Kernels>)&&...) &&
+                                             ((width_of<Kernels> == task_width::block && fits_stacks<Kernels>) || ...);
+
+/// A copy of an element of any of these kernels that a warp, or a block, may keep.
 template <class... Kernels>
 struct element_copy {
+    template <class Kernel>
+    static constexpr bool fits = blocks_keep_elements<Kernels...> ? fits_stacks<Kernel> : keeps_elements<Kernel>;
+
     static constexpr std::size_t align =
-        std::max({std::size_t{4}, keeps_elements<Kernels> ? alignof(typename Kernels::element) : 1 ...});
-    static constexpr std::size_t size =
-        std::max({align, keeps_elements<Kernels> ? sizeof(typename Kernels::element) : 1 ...});
+        std::max({std::size_t{4}, fits<Kernels> ? alignof(typename Kernels::element) : 1 ...});
+    static constexpr std::size_t size = std::max({align, fits<Kernels> ? sizeof(typename Kernels::element) : 1 ...});
 
     alignas(align) std::byte bytes[size];
 };

@@ -28,21 +28,25 @@ struct channel_graph_ref {
     static_assert(((width_of<Kernels> != task_width::block || !receives_elements<Kernels>)&&...),
                   "elements that a whole block works on are produced on their PE");
     static constexpr bool uses_team = has_blocks;
-    /// Whether warps may keep what they produce: the policy lets them follow it, and each decides for itself.
-    static constexpr bool keeps =
-        follows<Policy> && scheduler_of<Policy> == channel_scheduler::every_warp && (keeps_elements<Kernels> || ...);
+    /// Whether blocks may keep what they produce, or warps: the policy lets them follow it, and each decides for
+    /// itself.
+    static constexpr bool decide = follows<Policy> && scheduler_of<Policy> == channel_scheduler::every_warp;
+    static constexpr bool blocks_keep = decide && blocks_keep_elements<Kernels...>;
+    static constexpr bool keeps = blocks_keep || (decide && (keeps_elements<Kernels> || ...));
     static_assert(((kernel_shared_bytes<Kernels> % 16 == 0) && ...), "shared_bytes of a kernel: a multiple of 16");
     static_assert(((width_of<Kernels> == task_width::block || kernel_shared_bytes<Kernels> == 0) && ...),
                   "shared_bytes are for kernels whose elements a whole block works on");
     /// Of the team, and of whichever kernel has most.
     static constexpr std::size_t team_bytes =
         has_blocks ? sizeof(channel_team_shared) + std::max({kernel_shared_bytes<Kernels>...}) : 0;
-    static constexpr std::size_t shared_bytes =
-        team_bytes + (keeps ? channel_stacks_ref::max_warps * sizeof(warp_stack_shared) : 0);
+    static constexpr std::size_t stacks_a_block = blocks_keep ? 1
+                                                  : keeps     ? std::size_t{channel_stacks_ref::max_warps}
+                                                              : 0;
+    static constexpr std::size_t shared_bytes = team_bytes + stacks_a_block * sizeof(warp_stack_shared);
     static_assert(((kernel_block_warps<Kernels> >= 2 && kernel_block_warps<Kernels> <= 32) && ...),
                   "block_warps of a kernel: 2 to 32");
-    static constexpr int cuda_warps =
-        std::min({keeps ? static_cast<int>(channel_stacks_ref::max_warps) : 32, kernel_block_warps<Kernels>...});
+    static constexpr int cuda_warps = std::min(
+        {keeps && !blocks_keep ? static_cast<int>(channel_stacks_ref::max_warps) : 32, kernel_block_warps<Kernels>...});
     static constexpr std::uint32_t words_a_block = destructive_bytes / sizeof(std::uint64_t);
 
     channel_set_ref set;

@@ -1,5 +1,9 @@
 // What a warp does with what it keeps of what its lanes produce: it runs the last first, gives part of it to warps
 // without work, and takes elements of queues where it keeps little. channel_stack.hpp has the memory.
+//
+// Where whole blocks do all the work a block keeps something in place of each of its warps: all its lanes produce onto
+// one stack, of which the first warp of its team takes one element at a time, for the block. That warp alone does what
+// a warp does here, continuations among it, while the others wait for its calls.
 #pragma once
 
 #include "laneway/comm/copy_bytes.hpp"
@@ -16,22 +20,28 @@ public:
 
     /// `shared`: of the block, for all its warps.
     LANEWAY_FN channel_kept_work(const channel_stacks_ref& stacks, const roles& mine, std::byte* shared)
-        : keeps_(View::keeps && mine.works && stacks.capacity != 0),
-          number_(keeps_ ? static_cast<std::uint32_t>(mine.team_number) * stacks.warps_a_block +
-                               static_cast<std::uint32_t>(mine.team_index)
-                         : 0),
-          stack_(stacks, reinterpret_cast<warp_stack_shared*>(shared) + (keeps_ ? mine.team_index : 0), number_,
-                 Ctx::warp_lanes) {}
+        : keeps_(View::keeps && mine.works && stacks.capacity != 0), leads_(mine.team_index == 0),
+          number_(keeps_ ? static_cast<std::uint32_t>(mine.team_number) * stacks.warps_a_block + index_of(mine) : 0),
+          stack_(stacks, reinterpret_cast<warp_stack_shared*>(shared) + (keeps_ ? index_of(mine) : 0), number_,
+                 static_cast<int>(together)) {}
 
     /// Where what the warp produces lies first; null where it keeps nothing.
     [[nodiscard]] LANEWAY_FN const warp_stack* stack() const { return keeps_ ? &stack_ : nullptr; }
+    /// Whether this warp is one of a block that keeps something.
+    [[nodiscard]] LANEWAY_FN bool is_of_block() const { return View::blocks_keep && keeps_; }
+    /// Whether it leaves to the first warp of its block what there is to do.
+    [[nodiscard]] LANEWAY_FN bool waits_for_calls() const { return is_of_block() && !leads_; }
+    /// The position of the lowest element of the stack, which the first warp of a block tells the others.
+    [[nodiscard]] LANEWAY_FN std::uint32_t bottom() const { return stack_.bottom(); }
+    LANEWAY_FN void join(std::uint32_t bottom) { stack_.set_bottom(bottom); }
     /// Elements that are completed when the warp keeps nothing any more; null where it never does.
     [[nodiscard]] LANEWAY_FN std::uint64_t* owed() { return keeps_ ? &owed_ : nullptr; }
 
     LANEWAY_FN void open(Ctx& ctx) const {
-        if (keeps_) stack_.open(ctx);
+        if (keeps_ && !waits_for_calls()) stack_.open(ctx);
     }
-    /// Counts what the warp still keeps, which is something where the run was stopped or a continuation was lost.
+    /// Counts what the warp still keeps, which is something where the run was stopped or a continuation was lost. One
+    /// warp of a block, when all are through.
     LANEWAY_FN void close(Ctx& ctx, const warp_type& warp) const {
         if (!keeps_) return;
         const std::uint32_t size = stack_.size(ctx);
@@ -46,6 +56,12 @@ public:
         }
     }
 
+    /// An element that the warp had kept was never freed. Any lane.
+    static LANEWAY_FN void note_unfreed(Ctx& ctx, const warp_type& warp, std::uint32_t tag) {
+        const channel_set_ref& set = warp.view.set;
+        const std::uint32_t queue = set.channels[stack_tag::channel(tag)].first_queue + stack_tag::level(tag);
+        ctx.fetch_add(set.stacks.unfreed + queue, 1u, order::relaxed, scope::device);
+    }
     /// Takes the elements that are to run next; `shared(ctx)` those that are not the warp's own.
     template <class Shared>
     LANEWAY_FN channel_source take(Ctx& ctx, warp_type& warp, channel_batch& all, copy_type& copy,
@@ -58,7 +74,7 @@ public:
             if (closes_now(ctx, warp, size)) tell_closed(ctx, warp);
         }
         const std::uint32_t ready = stack_.n_ready(ctx);
-        const bool has_none = size + ready == 0, has_few = has_none || 2 * (size + ready) < lanes;
+        const bool has_none = size + ready == 0, has_few = has_none || 2 * (size + ready) < together;
         note_hunger(ctx, warp, has_few);
         // Seldom, as what comes on top of a stack that is in use makes it as high again.
         const bool others_first = is_stuck  ? warp.turn % 3 != 0
@@ -73,8 +89,25 @@ public:
         if (ready >= lanes || size == 0 || (is_stuck && ready != 0)) return take_frames(ctx, all);
         return take_stack(ctx, warp, size, all, copy);
     }
-    /// The end of elements that the warp had kept.
-    LANEWAY_FN void end_batch(Ctx& ctx, warp_type& warp, const channel_batch& all, const copy_type& copy, outcome out) {
+    /// Takes the element that the block runs behind the last one, without a turn between; false where there is none, or
+    /// something else comes first.
+    LANEWAY_FN bool take_next(Ctx& ctx, warp_type& warp, channel_batch& all, copy_type& copy) {
+        if (warp.is_stuck() || (warp.turn + 1) % turns_to_queues == 0) return false;
+        ++warp.turn;
+        const std::uint32_t size = stack_.size(ctx);
+        if (closes_now(ctx, warp, size)) tell_closed(ctx, warp);
+        if (size == 0 || stack_.n_ready(ctx) >= lanes) return false;
+        note_hunger(ctx, warp, false);
+        (void)take_stack(ctx, warp, size, all, copy);
+        return all.count != 0;
+    }
+    /// The place of an element that has been taken, until something is produced.
+    [[nodiscard]] LANEWAY_FN const std::byte* slot(const channel_batch& all) const { return stack_.slot(all.base); }
+    /// All lanes are through: gives back what failed to get slots or frames had taken. `end`: as warp_stack says.
+    LANEWAY_FN void reclaim(Ctx& ctx, std::uint32_t end) const { stack_.reclaim(ctx, end); }
+    /// The end of elements that the warp, or its block, had kept. `into`: the queue that this lane has produced into.
+    LANEWAY_FN void end_batch(Ctx& ctx, warp_type& warp, const channel_batch& all, const copy_type& copy,
+                              std::uint32_t into, outcome out) {
         const lane_mask back = ctx.ballot(full_warp<Ctx>, all.mine && out != outcome::done);
         warp.tallies.note_kept(ctx, ctx.ballot(full_warp<Ctx>, all.mine), back, all.channel);
         if (all.from == channel_source::frames) {
@@ -82,9 +115,9 @@ public:
         } else {
             if (back != 0) put_back(ctx, back, all, copy);
             const bool is_short = ctx.ballot(full_warp<Ctx>, all.mine && out == outcome::yield) != 0;
-            reach_ = is_short ? (reach_ + 1) / 2 : 2 * reach_ < lanes ? 2 * reach_ : lanes;
+            reach_ = is_short ? (reach_ + 1) / 2 : 2 * reach_ < together ? 2 * reach_ : together;
         }
-        warp.note(ctx, none, all.made.queue(), all.count, all.mine, out);
+        warp.note(ctx, none, into, all.count, all.mine, out);
     }
     /// Warps of the PE that had little a moment ago, for lane 0: asked for early, so that nothing waits for it.
     LANEWAY_FN std::uint32_t hungry_warps(Ctx& ctx, const warp_type& warp) const {
@@ -99,7 +132,7 @@ public:
         std::uint32_t drawn = warp.turn * 0x9e3779b9u ^ (number_ + 1) * 0x85ebca6bu;
         drawn = (drawn ^ drawn >> 15) * 0x2c1b3c6du;
         const std::uint64_t place = (std::uint64_t{drawn ^ drawn >> 13} * warp.view.set.stacks.warps) >> 32;
-        if (place < 2 * std::uint64_t{hungry} && stack_.size(ctx) > lanes) give_half(ctx, warp);
+        if (place < 2 * std::uint64_t{hungry} && stack_.size(ctx) > together) give_half(ctx, warp);
     }
     /// Lets others have the lower half of the stack, a warp's worth at most.
     LANEWAY_FN void give_half(Ctx& ctx, warp_type& warp) {
@@ -115,15 +148,14 @@ private:
     static constexpr unsigned turns_to_fill = 4;           ///< between looks for more, where a warp has kept little
     static constexpr unsigned turns_to_queues = 4096;      ///< the same where it has kept enough
     static constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
+    static constexpr std::uint32_t together = View::blocks_keep ? 1 : lanes;  ///< elements of a dispatch
     static constexpr std::uint32_t none = channel_node::no_queue;
     using frames = typename frames_of<typename View::kernel_types>::type;
     static constexpr bool has_frames = !std::is_same_v<frames, no_frames>;
 
-    /// An element that the warp had kept was never freed. Any lane.
-    static LANEWAY_FN void note_unfreed(Ctx& ctx, const warp_type& warp, std::uint32_t tag) {
-        const channel_set_ref& set = warp.view.set;
-        const std::uint32_t queue = set.channels[stack_tag::channel(tag)].first_queue + stack_tag::level(tag);
-        ctx.fetch_add(set.stacks.unfreed + queue, 1u, order::relaxed, scope::device);
+    /// Number of the stack in the block.
+    static LANEWAY_FN std::uint32_t index_of(const roles& mine) {
+        return View::blocks_keep ? 0 : static_cast<std::uint32_t>(mine.team_index);
     }
     /// Whether the warp tells others now of the children that have ended here: where many have, where it has little
     /// else to do or no space for it, and now and then. Only where what follows them finds room in the list of what
@@ -133,7 +165,7 @@ private:
         if (closed == 0) return false;
         const std::uint32_t ready = stack_.n_ready(ctx);
         if (ready >= lanes) return false;
-        return closed >= enough_closed || 2 * (size + ready) < lanes || warp.is_stuck() ||
+        return closed >= enough_closed || 2 * (size + ready) < together || warp.is_stuck() ||
                warp.turn % turns_to_close == 0;
     }
     /// Tells of them, all behind one fence, and runs what follows where they were the last.
@@ -169,6 +201,7 @@ private:
                                          copy_type& copy) {
         if (warp.is_stuck()) raise_deepest(ctx, warp, size);
         if (warp.turn % turns_to_collect == 0 && stack_.unused_frames() < lanes) stack_.collect_frames(ctx);
+        if constexpr (View::blocks_keep) return take_top(ctx, warp, size, all);
         const std::uint32_t count = size < reach_ ? size : reach_;
         all.base = stack_.bottom() + size - count;
         const std::uint32_t position = all.base + static_cast<std::uint32_t>(ctx.lane());
@@ -181,6 +214,25 @@ private:
         all.count = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, all.mine));
         all.channel = stack_tag::channel(all.place);
         all.level = stack_tag::level(all.place);
+        stack_.set_top(ctx, all.base);
+        return channel_source::stack;
+    }
+    /// Takes the highest element of a block's stack, without the gaps above it; none where there are only gaps.
+    LANEWAY_FN channel_source take_top(Ctx& ctx, const warp_type& warp, std::uint32_t size, channel_batch& all) {
+        for (lane_mask ready = 0; ready == 0 && size != 0;) {
+            const auto lane = static_cast<std::uint32_t>(ctx.lane()), seen = size < lanes ? size : lanes;
+            const std::uint32_t tag = lane < seen ? stack_.tag(stack_.bottom() + size - 1 - lane) : stack_tag::freed;
+            ready = ctx.ballot(full_warp<Ctx>, (tag & stack_tag::states) == stack_tag::ready);
+            const std::uint32_t gaps = ready != 0 ? static_cast<std::uint32_t>(Ctx::first_lane(ready)) : seen;
+            if (lane < gaps && (tag & stack_tag::states) == 0) note_unfreed(ctx, warp, tag);
+            size -= gaps;
+            if (ready != 0) all.place = ctx.shuffle(full_warp<Ctx>, tag, Ctx::first_lane(ready));
+        }
+        all.count = size != 0 ? 1 : 0;
+        all.mine = all.count != 0 && ctx.lane() == 0;
+        all.channel = stack_tag::channel(all.place);
+        all.level = stack_tag::level(all.place);
+        all.base = stack_.bottom() + size - static_cast<std::uint32_t>(all.count);
         stack_.set_top(ctx, all.base);
         return channel_source::stack;
     }
@@ -276,11 +328,12 @@ private:
         }
     }
 
-    bool keeps_;            ///< what the warp produces lies on its own stack first
-    std::uint32_t number_;  ///< among the warps of the PE that keep something
+    bool keeps_;            ///< what the warp produces lies on its own stack first, or on its block's
+    bool leads_;            ///< of its block's warps
+    std::uint32_t number_;  ///< of the stack on the PE
     warp_stack stack_;
-    std::uint32_t reach_ = lanes;    ///< elements of the stack that run together
-    std::uint32_t share_again_ = 0;  ///< turn before which others get none, as there was no room
+    std::uint32_t reach_ = together;  ///< elements of the stack that run together
+    std::uint32_t share_again_ = 0;   ///< turn before which others get none, as there was no room
     std::uint64_t owed_ = 0;
     bool is_hungry_ = false;
 };

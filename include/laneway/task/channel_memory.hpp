@@ -48,11 +48,12 @@ struct channel_plan {
     friend bool operator==(const channel_plan&, const channel_plan&) = default;
 };
 
-/// What the warps of a PE do by themselves.
+/// What the warps of a PE, or its blocks, do by themselves.
 struct warp_plan {
     bool choose = true;  ///< each decides what it serves
-    /// What they may keep of what they produce, see channel_stack.hpp: for all warps of a PE.
+    /// What they may keep of what they produce, see channel_stack.hpp: for all of a PE.
     std::uint64_t stack_bytes = 0;
+    bool by_block = false;        ///< a block keeps something, not each of its warps
     std::size_t slot_bytes = 0;   ///< of an element there
     std::size_t frame_bytes = 0;  ///< of a continuation; 0: there are none
 

@@ -205,6 +205,8 @@ public:
 
     /// What the lane has made ready last and others do not see yet.
     [[nodiscard]] LANEWAY_FN const ready_elements& made() const { return made_; }
+    /// Whether the lane has got slots of the stack.
+    [[nodiscard]] LANEWAY_FN bool has_kept() const { return has_kept_; }
     /// Behind the last slot of the warp's stack that the lane has got; `top` where it has none.
     [[nodiscard]] LANEWAY_FN std::uint32_t kept_end(std::uint32_t top) const { return has_kept_ ? kept_end_ : top; }
     [[nodiscard]] LANEWAY_FN const channel_set_ref& set() const { return set_; }

@@ -7,6 +7,9 @@
 //
 // The words that lanes of a warp share among themselves lie in the memory of their block. Space is bounded: where a
 // stack or the frames are full, elements lie in their channels.
+//
+// Where whole blocks do all the work a block has one stack, in place of its warps. Lanes of all of them produce onto
+// it, and its first warp does the rest: see channel_kept_work.hpp.
 #pragma once
 
 #include "laneway/simt/fail.hpp"
@@ -26,7 +29,7 @@ struct channel_stacks_ref {
     std::uint32_t slot_bytes = 0;
     std::uint32_t frames = 0;  ///< of a warp
     std::uint32_t frame_bytes = 0;
-    std::uint32_t warps_a_block = 1;
+    std::uint32_t warps_a_block = 1;  ///< that have a stack
     std::uint32_t warps = 0;
     std::uint32_t* tags = nullptr;      ///< one an element, see stack_tag
     std::byte* slots = nullptr;         ///< the elements

@@ -7,7 +7,7 @@
 
 namespace laneway {
 
-/// Of one level of a channel, on all PEs: what has gone through its queues. What warps keep does not.
+/// Of one level of a channel, on all PEs: what has gone through its queues. What warps or blocks keep does not.
 struct channel_level_statistics {
     std::uint64_t produced = 0;  ///< elements reserved
     std::uint64_t consumed = 0;  ///< elements dispatched; those that were put back again each time
@@ -25,7 +25,7 @@ struct one_channel_statistics {
     std::uint64_t dispatches = 0;  ///< warps' worth of elements; one for elements of two channels counts for both
     std::uint64_t stalls = 0;      ///< requests for space that found none
     std::uint64_t peak = 0;        ///< the greatest of its levels
-    std::uint64_t kept = 0;        ///< elements that never left the warp that had produced them
+    std::uint64_t kept = 0;        ///< elements that never left the warp, or the block, that had produced them
     std::vector<channel_level_statistics> levels;
 };
 
@@ -41,7 +41,7 @@ struct channel_statistics {
     std::uint64_t sent = 0;             ///< elements that kernels have produced for other PEs
     std::uint64_t received = 0;         ///< elements that came from kernels of other PEs
     std::uint64_t peak = 0;             ///< most elements that a warp has seen ready in one queue when it chose
-    std::uint64_t kept = 0;             ///< elements that never left the warp that had produced them
+    std::uint64_t kept = 0;             ///< elements that never left the warp, or the block, that had produced them
     std::uint64_t given = 0;            ///< elements that warps had kept and gave to others
     /// Turns of warps in which they found nothing to run, or had no order. Those that were well spent are dispatches.
     std::uint64_t idle_turns = 0;

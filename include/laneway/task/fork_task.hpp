@@ -19,6 +19,14 @@ template <class Function>
 requires requires { Function::follows; }
 inline constexpr bool is_continuation<Function> = Function::follows;
 
+/// Whether warps, or blocks, may keep a function's calls: not where it says `static constexpr bool keeps = false;`,
+/// which suits long ones, as others then find them at once.
+template <class Function>
+inline constexpr bool may_be_kept = true;
+template <class Function>
+requires requires { Function::keeps; }
+inline constexpr bool may_be_kept<Function> = Function::keeps;
+
 /// Whether it is what the host submits in a session, see fork_service.hpp: the functions are one level below it.
 template <class Function>
 inline constexpr bool is_host_call = false;
@@ -224,9 +232,10 @@ public:
         yields_ = count != 0 && !children;
         if (yields_) return {};
         // A continuation that may find no room itself waits in its channel, where whoever has room finds it; and one of
-        // children that end in whole blocks, which have no stack to run it from.
-        constexpr bool may_be_kept = children_of<Next> == 0 && width_of<Child> == task_width::warp;
-        const auto frame = node_.reserve_frame(ctx, channel_of<Next>(), level(), may_be_kept);
+        // children that end in whole blocks, where these have no stack to run it from.
+        constexpr bool blocks_keep = ((width_of<Functions> == task_width::block || is_continuation<Functions>)&&...);
+        constexpr bool in_frame = children_of<Next> == 0 && (blocks_keep || width_of<Child> == task_width::warp);
+        const auto frame = node_.reserve_frame(ctx, channel_of<Next>(), level(), in_frame);
         if (frame.at == nullptr) {
             if (children) node_.tfree(ctx, children);
             yields_ = true;
@@ -297,8 +306,8 @@ struct fork_kernel {
     static constexpr task_width width = width_of<Function>;
     static constexpr std::size_t shared_bytes = kernel_shared_bytes<Function>;
     static constexpr int block_warps = kernel_block_warps<Function>;
-    static constexpr bool keeps =
-        width == task_width::warp && !is_continuation<Function> && sizeof(element) <= max_kept_bytes;
+    static constexpr bool follows = is_continuation<Function>;
+    static constexpr bool keeps = !follows && may_be_kept<Function> && sizeof(element) <= max_kept_bytes;
     static_assert(width == task_width::warp || !is_continuation<Function>, "a continuation is for one lane");
 
     Function code;

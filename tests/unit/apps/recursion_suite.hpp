@@ -368,13 +368,54 @@ TEST_P(recursion_test, AFunctionOfBlocksForksAndFinishesOnOneLane) {
     });
 }
 
-TEST_P(recursion_test, ChannelsHaveAllMemoryWhereBlocksMakeAllCalls) {
+TEST_P(recursion_test, BlocksKeepWhatTheyForkAndGiveOthersPartOfIt) {
+    std::uint64_t given = 0;
+    every_fourth_round(GetParam(), [&](options o) {
+        o.checked_blocks = 3;
+        runtime rt(o);
+        const std::uint32_t n = static_cast<std::uint32_t>(checked() ? 6 + o.seed % 3 : 15);
+        const std::uint64_t bytes = o.seed % 3 == 0 ? std::uint64_t{64} << 20 : std::uint64_t{1} << 18;
+        fork_join program(rt, {n + 1, 2, bytes}, sum_by_block{}, apps::add_both<std::uint64_t>{});
+        EXPECT_EQ(program.run<sum_by_block>({n}), std::vector<std::uint64_t>{apps::fibonacci_by_calls(n)});
+        const channel_statistics did = program.statistics();
+        const std::uint64_t ones = apps::fibonacci_by_calls(n + 1);  // calls that fork no further
+        EXPECT_EQ(program.report().items, 2 * ones - 1 + ones - 1) << "calls, and continuations";
+        EXPECT_EQ(did.channels[0].kept, 2 * ones - 2 - did.given) << "all but the first, and what was given";
+        EXPECT_EQ(did.channels[1].kept, ones - 1) << "continuations in frames";
+        given += did.given;
+    });
+    if (checked()) {
+        EXPECT_GT(given, 0u);
+    }
+}
+
+/// The same, whose calls others find at once.
+struct sum_from_queues : sum_by_block {
+    static constexpr bool keeps = false;
+
+    template <class Ctx, class Task, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t n, Task& task, Worker& worker) const {
+        if (worker.lane() != 0) return;
+        if (n < 2) return task.finish(ctx, n);
+        auto fork = task.fork(ctx, laneway::task<sum_from_queues>, 2, laneway::task<apps::add_both<std::uint64_t>>);
+        if (!fork) return;
+        fork.spawn(ctx, n - 1, &fork->left);
+        fork.spawn(ctx, n - 2, &fork->right);
+        fork.sync(ctx);
+    }
+};
+
+TEST_P(recursion_test, ChannelsHaveAllMemoryWhereNothingIsKept) {
     runtime rt(options_of(GetParam(), 1));
     const fork_join_options bounded{.levels = 12, .memory_bytes = std::uint64_t{1} << 17};
     const apps::add_both<std::uint64_t> add;
     const fork_join lanes(rt, bounded, eager_fibonacci{}, add);
     const fork_join blocks(rt, bounded, sum_by_block{}, add);
-    EXPECT_GE(blocks.width(), 2 * lanes.width()) << "no warp keeps anything";
+    fork_join queues(rt, bounded, sum_from_queues{}, add);
+    EXPECT_EQ(blocks.width(), lanes.width());
+    EXPECT_GE(queues.width(), 2 * lanes.width());
+    EXPECT_EQ(queues.run<sum_from_queues>({8}), std::vector<std::uint64_t>{21});
+    EXPECT_EQ(queues.statistics().kept, 0u);
 }
 
 /// By recursion, in the same order.

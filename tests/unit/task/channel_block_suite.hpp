@@ -200,7 +200,112 @@ TEST_P(channel_block_test, AlsoInASession) {
     EXPECT_FALSE(service.try_take(doubled));
 }
 
+/// Halves its number, on a lane that the number chooses, and counts by block what has run there, and ones.
+struct halve_together {
+    using element = std::uint32_t;
+    static constexpr task_width width = task_width::block;
+    static constexpr std::uint32_t most_blocks = 64;
+    channel<std::uint32_t> halves;
+    std::uint32_t most;                   ///< that it reserves at once
+    symmetric_ref<std::uint64_t> counts;  ///< ones, numbers that not all lanes have got, then numbers by block
+
+    template <class Ctx, class Worker>
+    LANEWAY_FN outcome operator()(Ctx& ctx, std::uint32_t& number, channel_node& node, Worker& worker) const {
+        const std::uint32_t mine = number;
+        const auto at = static_cast<std::uint32_t>(worker.lane()), lanes = static_cast<std::uint32_t>(worker.lanes());
+        if (!worker.sync(ctx)) return outcome::done;
+        if (mine % lanes == at) number = 0;
+        if (!worker.sync(ctx)) return outcome::done;
+        if (number != 0) atomic_add(ctx, counts[1], 1);
+        if (!worker.sync(ctx)) return outcome::done;
+        if (mine % lanes != at) return outcome::done;
+        number = mine;
+        if (mine == 1) {
+            atomic_add(ctx, counts[0], 1);
+        } else {
+            const auto next = node.talloc(ctx, halves, most);
+            if (!next) return outcome::yield;
+            next[0] = mine / 2;
+            next[1] = mine - mine / 2;
+            node.enq(ctx, next.first_of(2));
+            node.tfree(ctx, next, 2);  // which leaves gaps
+        }
+        atomic_add(ctx, counts[2 + static_cast<std::uint32_t>(ctx.block()) % most_blocks], 1);
+        return outcome::done;
+    }
+};
+
+class block_stack_test : public channel_block_test {
+protected:
+    struct halved {
+        channel_statistics did;
+        std::uint64_t through_queues = 0;  ///< elements that were reserved there
+        std::vector<std::uint64_t> by_block;
+    };
+    /// Halves `number` on every PE.
+    static halved halve(const options& o, std::uint32_t number, std::uint64_t stack_bytes, std::uint32_t width = 64) {
+        runtime rt(o);
+        const auto counts = rt.allocate<std::uint64_t>(2 + halve_together::most_blocks);
+        channel_graph graph(rt, {.stack_bytes = stack_bytes});
+        const std::uint32_t most = o.seed % 2 == 0 ? 2 : std::min(width, 16u);
+        const auto halves = graph.channel<std::uint32_t>({.width = width, .levels = 24, .at_once = most});
+        const auto kernel = graph.kernel(halve_together{halves, most, counts.ref()});
+        graph.connect(halves, kernel);
+        const auto pes = static_cast<std::uint64_t>(rt.n_pes());
+        for (int pe = 0; pe < rt.n_pes(); ++pe) graph.init(halves, {number}, pe);
+        EXPECT_EQ(graph.run(kernel).items, pes * (2 * number - 1));
+        halved made{graph.statistics(), 0, {}};
+        for (const auto& level : made.did.channels[0].levels) made.through_queues += level.produced;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto of_pe = counts.copy_out(pe);
+            EXPECT_EQ(of_pe[0], number);
+            EXPECT_EQ(of_pe[1], 0u) << "lanes with an element of their own";
+            made.by_block.insert(made.by_block.end(), of_pe.begin() + 2, of_pe.end());
+        }
+        EXPECT_EQ(made.did.consumed, pes * (2 * number - 1) + made.did.yields);
+        return made;
+    }
+};
+
+TEST_P(block_stack_test, WhatABlockKeepsNeverSeesAQueueAndAllBlocksGetSome) {
+    std::uint64_t taking_part = 0, given = 0;
+    every_fourth_round(GetParam(), [&](options o) {
+        o.checked_blocks = 3;  // of which one serves where there are several PEs
+        const std::uint32_t number = is_checked(GetParam()) ? 48 : 1000;
+        const halved made = halve(o, number, 1 << 20);
+        const auto pes = made.by_block.size() / halve_together::most_blocks;
+        EXPECT_EQ(made.did.kept, pes * (2 * number - 2) - made.did.given) << "all but the first, and what was given";
+        EXPECT_EQ(made.did.yields, 0u);
+        EXPECT_GE(made.through_queues, pes + made.did.given);
+        if (made.did.given == 0) {
+            EXPECT_EQ(made.through_queues, pes);
+        }
+        const auto blocks = std::count_if(made.by_block.begin(), made.by_block.end(), [](auto n) { return n != 0; });
+        EXPECT_LE(static_cast<std::uint64_t>(blocks), pes + made.did.given) << "who has none gets some";
+        taking_part = std::max(taking_part, static_cast<std::uint64_t>(blocks) / pes);
+        given += made.did.given;
+    });
+    if (!is_checked(GetParam())) return;  // threads may take turns
+    EXPECT_GT(given, 0u);
+    EXPECT_EQ(taking_part, GetParam() == "checked:1" ? 3u : 2u) << "all blocks";
+}
+
+TEST_P(block_stack_test, WhateverThereIsOfRoom) {
+    std::uint64_t kept = 0, yields = 0;
+    every_fourth_round(GetParam(), [&](const options& o) {
+        const std::uint32_t number = is_checked(GetParam()) ? 16 + static_cast<std::uint32_t>(o.seed % 16) : 300;
+        const halved made = halve(o, number, std::uint64_t{16} << 7 * o.seed % 9, 2);
+        kept += made.did.kept;
+        yields += made.did.yields;
+    });
+    EXPECT_GT(kept, 0u);
+    if (is_checked(GetParam())) {
+        EXPECT_GT(yields, 0u) << "there was always room";
+    }
+}
+
 LANEWAY_ON_DEVICES(channel_block_test, device_lists());
+LANEWAY_ON_DEVICES(block_stack_test, device_lists());
 
 }  // namespace
 }  // namespace laneway::test

@@ -7,13 +7,13 @@ namespace {
 
 /// The channels of a graph on a PE of several blocks, as its runs lay them out.
 template <class... Kernels>
-channel_set_ref laid_out(std::vector<channel_plan> plans) {
+channel_set_ref laid_out(std::vector<channel_plan> plans, std::uint64_t stack_bytes = 0) {
     machine machine("cpu:1");
     pe_grid grid;
     grid.kind = device_kind::checked;
     grid.shape = {16, 4, 64};
     (void)add_inner_channels<Kernels...>(plans, 1, 0);
-    const warp_plan warps = plan_warps<deepest_or_fullest_first, Kernels...>(plans, 0);
+    const warp_plan warps = plan_warps<deepest_or_fullest_first, Kernels...>(plans, stack_bytes);
     return channel_memory(machine.device(0), plans, warps, grid).ref();
 }
 
@@ -36,6 +36,29 @@ TEST(channel_block_plans_test, WhereBlocksDoAllTheWorkEachHasAShard) {
         {{wide, 32}, {.options = wide, .element_bytes = 32, .is_after = true, .consumer = 1}});
     EXPECT_EQ(of_blocks.n_shards, 16u) << "one for each block, of 32 elements";
     EXPECT_EQ(of_blocks.by_blocks, 1u);
+}
+
+/// As add_numbers, but its elements are not for stacks.
+struct adds_from_queues : add_numbers {
+    static constexpr bool keeps = false;
+};
+
+TEST(channel_block_plans_test, ABlockHasOneStackWhereBlocksDoAllTheWork) {
+    const channel_options wide{.width = 512, .levels = 2};
+    const auto of_blocks = laid_out<add_numbers, halve_together>(
+        {{wide, sizeof(heap_node)}, {.options = wide, .element_bytes = 4, .consumer = 1}}, 1 << 20);
+    EXPECT_EQ(of_blocks.stacks.warps, 16u) << "one for each block of four warps";
+    EXPECT_GE(of_blocks.stacks.slot_bytes, sizeof(heap_node));
+    EXPECT_EQ(of_blocks.channels[0].is_kept + of_blocks.channels[1].is_kept, 2u);
+    // Where lanes make calls as well, warps keep theirs.
+    const auto of_both =
+        laid_out<add_numbers, count_numbers>({{wide, sizeof(heap_node)}, {.options = wide, .consumer = 1}}, 1 << 20);
+    EXPECT_EQ(of_both.stacks.warps, 64u);
+    EXPECT_EQ(of_both.channels[0].is_kept, 0u);
+    EXPECT_EQ(of_both.channels[1].is_kept, 1u);
+    EXPECT_EQ((laid_out<adds_from_queues>({{wide, sizeof(heap_node)}}, 1 << 20).stacks.capacity), 0u);
+    static_assert(channel_graph_ref<deepest_or_fullest_first, add_numbers>::stacks_a_block == 1);
+    static_assert(channel_graph_ref<warp_scheduler<>, add_numbers>::stacks_a_block == 0);
 }
 
 /// As many warps as Warps at most.

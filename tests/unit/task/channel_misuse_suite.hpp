@@ -38,6 +38,17 @@ struct misbehave {
     }
 };
 
+/// The same on one lane of a whole block.
+struct misbehave_together : misbehave {
+    static constexpr task_width width = task_width::block;
+
+    template <class Ctx, class Worker>
+    LANEWAY_FN outcome operator()(Ctx& ctx, const std::uint32_t& what, channel_node& node, Worker& worker) const {
+        if (worker.lane() != worker.lanes() - 1) return outcome::done;
+        return misbehave::operator()(ctx, what, node);
+    }
+};
+
 /// Puts an element back into its own channel, one less.
 struct count_down {
     using element = std::uint32_t;
@@ -68,7 +79,7 @@ protected:
         return o;
     }
     /// What a graph of `misbehave` says.
-    template <class Error>
+    template <class Error, class Kernel = misbehave>
     static std::string message_of(std::uint32_t what, std::uint32_t levels = 2, double seconds = never_seconds,
                                   std::uint64_t stack_bytes = 0) {
         options o = one_round();
@@ -76,7 +87,7 @@ protected:
         runtime rt(o);
         channel_graph graph(rt, {.stack_bytes = stack_bytes});
         const auto to = graph.channel<std::uint32_t>({.width = 64, .levels = levels, .at_once = 3, .name = "mischief"});
-        const auto kernel = graph.kernel(misbehave{to});
+        const auto kernel = graph.kernel(Kernel{to});
         graph.connect(to, kernel);
         graph.init(to, {misbehave::nothing, what});
         try {
@@ -104,9 +115,9 @@ protected:
         return thrown<Error>([&] { rt.run(first.component(kernel), second.component(other)); });
     }
     /// What such a message says without the lane that it begins with, which is one of the first PE.
-    template <class Error>
+    template <class Error, class Kernel = misbehave>
     static std::string cause_of(std::uint32_t what, std::uint32_t levels = 2, std::uint64_t stack_bytes = 0) {
-        return cause_in(message_of<Error>(what, levels, never_seconds, stack_bytes));
+        return cause_in(message_of<Error, Kernel>(what, levels, never_seconds, stack_bytes));
     }
     static std::string cause_in(const std::string& text) {
         const std::string device = GetParam().substr(0, GetParam().find(':')) + ":";
@@ -200,15 +211,19 @@ TEST_P(channel_misuse_test, AComponentIsOfAGraphThatCanRunAndTakenOnce) {
 }
 
 TEST_P(channel_misuse_test, WhatIsLostIsNamed) {
-    // In queues, and on stacks of warps.
+    // In queues, and on stacks of warps and of blocks.
     for (const std::uint64_t stack_bytes : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
-        EXPECT_EQ(message_of<device_fault>(misbehave::leaks, 2, never_seconds, stack_bytes),
-                  "channel 0 \"mischief\": 3 elements were reserved and never freed, 3 at level 1");
+        const std::string lost = "channel 0 \"mischief\": 3 elements were reserved and never freed, 3 at level 1";
+        EXPECT_EQ(message_of<device_fault>(misbehave::leaks, 2, never_seconds, stack_bytes), lost);
+        EXPECT_EQ((message_of<device_fault, misbehave_together>(misbehave::leaks, 2, never_seconds, stack_bytes)),
+                  lost);
     }
     for (const std::uint64_t stack_bytes : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
-        EXPECT_EQ(cause_of<device_fault>(misbehave::frees_twice, 2, stack_bytes),
-                  "an element of a channel was freed twice while freeing an element of a channel: channel 0, level 1; "
-                  "channel 0 is \"mischief\"");
+        const std::string twice =
+            "an element of a channel was freed twice while freeing an element of a channel: channel 0, level 1; "
+            "channel 0 is \"mischief\"";
+        EXPECT_EQ(cause_of<device_fault>(misbehave::frees_twice, 2, stack_bytes), twice);
+        EXPECT_EQ((cause_of<device_fault, misbehave_together>(misbehave::frees_twice, 2, stack_bytes)), twice);
     }
     EXPECT_EQ(cause_of<device_fault>(misbehave::too_many),
               "more elements at once than the channel is made for while producing into a channel: channel 0 gives 3; "
@@ -283,9 +298,13 @@ TEST_P(channel_misuse_test, WhatAKernelReportsOrThrowsIsTold) {
 
 TEST_P(channel_misuse_test, AGraphThatSpawnsForEverEndsAtItsDeadlineAndSaysWhatItHolds) {
     const double seconds = is_checked(GetParam()) ? 0.02 : 0.5;
-    for (const std::uint64_t stack_bytes : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
-        const std::string text = message_of<timeout_error>(misbehave::for_ever, 1, seconds, stack_bytes);
-        EXPECT_NE(text.find("waiting for all work to be done"), std::string::npos) << text;
+    for (const int i : {0, 1, 2, 3}) {
+        const std::uint64_t stack_bytes = i % 2 == 0 ? 0 : 1 << 20;
+        const std::string text =
+            i < 2 ? message_of<timeout_error>(misbehave::for_ever, 1, seconds, stack_bytes)
+                  : message_of<timeout_error, misbehave_together>(misbehave::for_ever, 1, seconds, stack_bytes);
+        const bool meets = i >= 2 && text.find("waiting for the other warps of the block") != std::string::npos;
+        EXPECT_TRUE(meets || text.find("waiting for all work to be done") != std::string::npos) << text;
         EXPECT_NE(text.find("; channel 0 \"mischief\": "), std::string::npos) << text;
         EXPECT_NE(text.find(" at level 0"), std::string::npos) << text;
         EXPECT_EQ(text.find(" 0 elements"), std::string::npos) << text;
