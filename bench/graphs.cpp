@@ -150,7 +150,7 @@ const std::map<std::string, program> programs{
          return outcome_of(r.color, r.report);
      }},
     {"cdlp", [](auto& graph, const auto& job, const auto& parts, auto) {
-         const auto r = apps::label_propagation(graph, {job, 10, parts});
+         const auto r = apps::label_propagation(graph, {job, 10, parts, {}});
          return outcome_of(r.label, r.report);
      }}};
 

@@ -46,24 +46,50 @@ struct label_counts {
     }
 };
 
-/// A round: lanes count the labels at the other ends of arcs, and remember the most frequent one of each row as they
-/// count: the last that counts it has its whole number. Behind a barrier rows take theirs and tell those PEs that
-/// mirror them, if it is news. Labels have two copies, so what a round reads is not what it writes: a copy holds what
-/// was told two rounds ago, and `unknown` before, so equal to it is what its readers have.
+/// Who takes a label when, and which of several that are as frequent.
+struct label_rule {
+    std::uint32_t classes = 1;  ///< of rows, which take labels one class after the other in each round
+    /// Prec-Max of Cordasco and Gargano: a row keeps its label where that is one of them, else takes the greatest, and
+    /// a self-loop makes it hear itself. Else the least, and self-loops do not count.
+    bool keeps = false;
+
+    static constexpr std::uint32_t own = 0xffffffff;  ///< precedence of the label that a row has; no label
+
+    /// Of all labels. Labels that change places with every round are in two copies what they were two rounds ago, which
+    /// their readers know. Where rows keep them they do not.
+    [[nodiscard]] LANEWAY_FN std::uint64_t copies() const { return keeps ? 1 : 2; }
+
+    /// Of several labels the one with the greatest precedence is taken.
+    [[nodiscard]] LANEWAY_FN std::uint32_t precedence(std::uint32_t label, std::uint32_t before) const {
+        if (!keeps) return ~label;
+        return label == before ? own : label;
+    }
+    [[nodiscard]] LANEWAY_FN std::uint32_t label_of(std::uint32_t precedence, std::uint32_t before) const {
+        if (!keeps) return ~precedence;
+        return precedence == own ? before : precedence;
+    }
+};
+
+/// In a turn lanes count the labels that the rows of one class hear, and remember the first of each row by number and
+/// precedence as they count: the last that counts a label has its whole number. Behind a barrier these rows take
+/// theirs, and tell those PEs that mirror them, if it is news: a copy of the labels holds what was told when it was
+/// written before, and `unknown` at first. A round is a turn for each class.
 struct spread_labels {
     static constexpr double server_share = 0.1;  ///< a message a vertex and PE, beside all arcs that are counted
-    static constexpr std::uint32_t unknown = 0xffffffff;
     /// Most values of a PE for which an index fits a message.
     static constexpr std::uint64_t max_values = 0xffffffff / 2;
+    static constexpr std::uint32_t unknown = 0xffffffff;
 
     symmetric_ref<mirrored_view> view;
-    symmetric_ref<std::uint32_t> labels;  ///< two copies of the own rows' and the mirrors'; the first has the rows' own
+    symmetric_ref<std::uint32_t> labels;  ///< copies of the own rows' and the mirrors'; the first has the rows' own
     symmetric_ref<std::uint64_t> counts;  ///< two words an arc, all 0; see label_counts
-    symmetric_ref<std::uint64_t> most;    ///< one a row, 0: the number of the most frequent label, and ~ that label
+    symmetric_ref<std::uint64_t> most;    ///< one a row, 0: the number of its label to be, and that one's precedence
+    symmetric_ref<std::uint32_t> turns;   ///< the class of each row, where there are several
     symmetric_ref<label_outcome> outcome;
+    label_rule rule;
     std::uint64_t rounds = 0;  ///< most
 
-    /// `tiles`: of the own rows, a pass for each round.
+    /// `tiles`: of the own rows, a pass for each turn.
     template <class Ctx, class Tiles, class Box, class Sums>
     LANEWAY_FN void operator()(Ctx& ctx, Tiles& tiles, Box& box, Sums& sums) const {
         const mirrored_view& mine = *view.local(ctx);
@@ -71,20 +97,29 @@ struct spread_labels {
         tell_first(ctx, box, mine, place);
         label_outcome end{0, 1};
         while (end.rounds < rounds && end.changed != 0) {
-            if (box.barrier(ctx) != status::ok) return;
-            count_labels(ctx, tiles, box, mine, end.rounds);
-            if (box.barrier(ctx) != status::ok) return;
-            const std::uint64_t changed = take_labels(ctx, box, mine, place, end.rounds++);
+            std::uint64_t changed = 0;
+            for (std::uint32_t turn = 0; turn < rule.classes; ++turn) {
+                if (box.barrier(ctx) != status::ok) return;
+                count_labels(ctx, tiles, box, mine, end.rounds, turn);
+                if (box.barrier(ctx) != status::ok) return;
+                changed |= take_labels(ctx, box, mine, place, end.rounds);
+            }
+            const std::uint64_t words = 2 * mine.tiles.offsets[mine.tiles.rows];
+            for (std::uint64_t i = place.lane(ctx); i < words; i += place.lanes(ctx)) counts.local(ctx)[i] = 0;
             const auto all = sums.all_reduce(ctx, changed, reduction::max{});
             if (!all) return;
-            end.changed = all.value;
+            end = {end.rounds + 1, all.value};
         }
         if (place.lane(ctx) == 0) *outcome.local(ctx) = end;
     }
 
 private:
     [[nodiscard]] LANEWAY_FN std::uint64_t first_label(std::uint64_t round) const {
-        return round % 2 * (labels.size() / 2);
+        return rule.copies() == 1 ? 0 : round % 2 * (labels.size() / 2);
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool has_turn(Ctx& ctx, std::uint64_t row, std::uint32_t turn) const {
+        return rule.classes == 1 || turns.local(ctx)[row] == turn;
     }
 
     template <class Ctx, class Box>
@@ -96,38 +131,41 @@ private:
     }
 
     template <class Ctx, class Tiles, class Box>
-    LANEWAY_FN void count_labels(Ctx& ctx, Tiles& tiles, Box& box, const mirrored_view& mine,
-                                 std::uint64_t round) const {
+    LANEWAY_FN void count_labels(Ctx& ctx, Tiles& tiles, Box& box, const mirrored_view& mine, std::uint64_t round,
+                                 std::uint32_t turn) const {
         const std::uint64_t first = first_label(round);
         const auto count_tile = [&](std::uint64_t tile) {
             (void)box.progress(ctx);  // on CPU devices nobody else looks at the deadline, or at what the host says
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
-                for_each_arc(ctx, arcs, row, [&](const arc_batch& batch, std::uint64_t its) {
+                const bool hears = arcs.count > 0 && has_turn(ctx, row, turn);
+                for_each_arc(ctx, hears ? arcs : arc_range{}, row, [&](const arc_batch& batch, std::uint64_t its) {
                     for (int k = 0; k < batch.count; ++k) {
                         const std::uint64_t arc = batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k);
                         const std::uint32_t source = mine.sources[arc];
-                        if (source == its) continue;  // a self-loop
+                        if (source == its && !rule.keeps) continue;
                         const std::uint32_t label = labels.local(ctx)[first + source];
-                        count_label(ctx, mine, its, label);
+                        count_label(ctx, mine, its, label, labels.local(ctx)[first + its]);
                     }
                 });
             });
         };
-        tiles.for_each_together(ctx, count_tile, static_cast<std::uint32_t>(round));
+        tiles.for_each_together(ctx, count_tile, static_cast<std::uint32_t>(round * rule.classes + turn));
     }
     template <class Ctx>
-    LANEWAY_FN void count_label(Ctx& ctx, const mirrored_view& mine, std::uint64_t row, std::uint32_t label) const {
+    LANEWAY_FN void count_label(Ctx& ctx, const mirrored_view& mine, std::uint64_t row, std::uint32_t label,
+                                std::uint32_t before) const {
         const std::uint64_t begin = 2 * mine.tiles.offsets[row];
         const std::uint64_t size = 2 * mine.tiles.offsets[row + 1] - begin;
         const std::uint64_t number = label_counts::count(ctx, counts.local(ctx) + begin, size, label);
-        const std::uint64_t here = number << 32 | static_cast<std::uint32_t>(~label);
+        const std::uint64_t here = number << 32 | rule.precedence(label, before);
         auto best = most.local(ctx) + row;
         if (ctx.load(best, order::relaxed, scope::device) < here) {
             ctx.fetch_max(best, here, order::relaxed, scope::device);
         }
     }
 
-    /// Whether one of the lane's rows has another label than before. Leaves counts and `most` as they were at first.
+    /// Of the rows that had their turn: others have heard nobody. Whether one of the lane's has another label than
+    /// before. Leaves `most` as it was at first.
     template <class Ctx, class Box>
     LANEWAY_FN std::uint64_t take_labels(Ctx& ctx, Box& box, const mirrored_view& mine, const working_warp& place,
                                          std::uint64_t round) const {
@@ -135,7 +173,7 @@ private:
         for (std::uint64_t row = place.lane(ctx); row < mine.tiles.rows; row += place.lanes(ctx)) {
             const std::uint32_t before = labels.local(ctx)[first_label(round) + row];
             const std::uint64_t best = most.local(ctx)[row];
-            const std::uint32_t now = best == 0 ? before : ~static_cast<std::uint32_t>(best);
+            const std::uint32_t now = best == 0 ? before : rule.label_of(static_cast<std::uint32_t>(best), before);
             most.local(ctx)[row] = 0;
             if (now != before) changed = 1;
             const std::uint64_t at = first_label(round + 1) + row;
@@ -144,8 +182,6 @@ private:
             labels.local(ctx)[at] = now;
             tell(ctx, box, mine, row, round + 1, now);
         }
-        const std::uint64_t words = 2 * mine.tiles.offsets[mine.tiles.rows];
-        for (std::uint64_t i = place.lane(ctx); i < words; i += place.lanes(ctx)) counts.local(ctx)[i] = 0;
         return changed;
     }
 

@@ -222,10 +222,16 @@ class Session:
         return find_components(self._workspace, graph, weight, method, partition)
 
     def label_propagation(
-        self, graph: GraphLike, *, rounds: int = 10, weight: str | None = "weight", partition: Partition = None
+        self,
+        graph: GraphLike,
+        *,
+        rounds: int = 10,
+        classes: ArrayLike | None = None,
+        weight: str | None = "weight",
+        partition: Partition = None,
     ) -> LabelsResult:
         """As `laneway.label_propagation`."""
-        return spread_labels(self._workspace, graph, weight, rounds, partition)
+        return spread_labels(self._workspace, graph, weight, rounds, classes, partition)
 
     def triangles(self, graph: GraphLike, *, weight: str | None = "weight") -> TrianglesResult:
         """As `laneway.triangles`."""

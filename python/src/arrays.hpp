@@ -46,7 +46,7 @@ matrix_array<T> give_matrix(std::vector<T>&& values, std::size_t columns) {
 using parts_array =
     nanobind::ndarray<const std::uint32_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 
-/// PE of each vertex as the programs on graphs take it; empty where there is none.
+/// PE of each vertex, or class, as the programs on graphs take it; empty where there is none.
 inline std::vector<std::uint32_t> parts_of(const std::optional<parts_array>& parts) {
     if (!parts) return {};
     return {parts->data(), parts->data() + parts->size()};

@@ -27,12 +27,13 @@ void register_cdlp(nb::module_& module) {
         .def_ro("report", &cdlp_result::report);
     module.def(
         "label_propagation",
-        [](const resident& graph, std::uint64_t rounds, const std::optional<parts_array>& parts) {
-            const apps::cdlp_options options{{}, rounds, parts_of(parts)};
+        [](const resident& graph, std::uint64_t rounds, const std::optional<parts_array>& parts,
+           const std::optional<parts_array>& classes) {
+            const apps::cdlp_options options{{}, rounds, parts_of(parts), parts_of(classes)};
             const interruptible guard;
             return graph.call([&](auto& on_devices) { return apps::label_propagation(on_devices, options); });
         },
-        "graph"_a, "rounds"_a, "parts"_a.none());
+        "graph"_a, "rounds"_a, "parts"_a.none(), "classes"_a.none());
     module.def(
         "labels_by_sorting",
         [](const graph::graph& graph, std::uint64_t rounds) {

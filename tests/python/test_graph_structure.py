@@ -107,6 +107,30 @@ def test_labels_are_names_of_vertices() -> None:
     assert lw.label_propagation(graph, rounds=0, devices="cpu:1").to_dict() == {v: v for v in graph}
 
 
+def test_labels_by_classes(all_devices: list[str]) -> None:
+    graph = networkx.karate_club_graph()
+    order = sorted(graph, key=graph.degree, reverse=True)
+    expected = list(networkx.community.label_propagation_communities(graph))
+    for devices in all_devices:
+        classes = lw.color(graph, order=order, devices=devices).color
+        result = lw.label_propagation(graph, rounds=100, classes=classes, devices=devices)
+        assert [{v for v in graph if result[v] == label} for label in dict.fromkeys(result.label)] == expected
+        assert (result.labels, result.converged) == (len(expected), True)
+        other = [7 * int(each) - 3 for each in classes]
+        again = lw.label_propagation(graph, rounds=100, classes=other, devices=devices)
+        assert again == result, "only their order counts"
+        assert not lw.label_propagation(graph, rounds=result.rounds - 1, classes=classes, devices=devices).converged
+
+
+def test_wrong_classes() -> None:
+    graph = networkx.path_graph(3)
+    for wrong in ([0, 1], [[0, 1, 0]], [0.0, 1.0, 0.0], ["a", "b", "a"], 1):
+        with pytest.raises(lw.UsageError, match=r"^classes must hold one whole number for each of 3 vertices$"):
+            lw.label_propagation(graph, classes=wrong, devices="cpu:1")
+    empty = lw.label_propagation(networkx.Graph(), classes=[], devices="cpu:1")
+    assert empty.label.size == 0
+
+
 COMMANDS = ["cc", "triangles", "lcc", "cdlp"]
 
 

@@ -69,7 +69,8 @@ def test_the_package_declares_itself() -> None:
 
 @pytest.mark.parametrize("name", OFFERED)
 def test_arguments_are_those_of_networkx(name: str) -> None:
-    original = inspect.signature(inspect.unwrap(getattr(nx, name).orig_func)).parameters
+    function = getattr(nx, name, None) or getattr(nx.community, name)
+    original = inspect.signature(inspect.unwrap(function.orig_func)).parameters
     own = inspect.signature(getattr(backend, name)).parameters
     assert [(each.name, each.default) for each in own.values()] == [
         (each.name, each.default) for each in original.values()

@@ -26,6 +26,7 @@ SUITES = (
     "components.tests.test_connected",
     "components.tests.test_weakly_connected",
     "coloring.tests.test_coloring",
+    "community.tests.test_label_propagation",
     "tests.test_cluster",
     "tests.test_dag",
 )

@@ -174,3 +174,29 @@ def test_structure_is_that_of_networkx(seed: int) -> None:
                 function(graph, backend="laneway", **kwargs)
             continue
         assert outcome(function, graph, backend="laneway", **kwargs) == expected, (name, kwargs)
+
+
+def communities(graph: Any, **options: Any) -> Any:
+    found = nx.community.label_propagation_communities(graph, **options)
+    return type(found), [list(nodes) for nodes in found]
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:2", "cpu:3", "cpu:4", "checked:2"])
+def test_communities_are_those_of_networkx(devices: str) -> None:
+    nx.config.backends.laneway.devices = devices
+    for seed in range(25 if devices.startswith("checked") else 100):
+        graph = graph_of(random.Random(f"communities {seed}"), "one")
+        assert outcome(communities, graph, backend="laneway") == outcome(communities, graph), seed
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph])
+def test_communities_of_large_graphs(kind: Any) -> None:
+    """Hubs, many classes, labels that travel far, and loops at every tenth node."""
+    graphs = [nx.barabasi_albert_graph(1500, 4, seed=1), nx.random_internet_as_graph(800, seed=2)]
+    graphs += [nx.gnp_random_graph(300, 0.1, seed=3), nx.path_graph(2000), nx.grid_2d_graph(30, 40)]
+    graphs += [nx.powerlaw_cluster_graph(1000, 6, 0.7, seed=4), nx.complete_graph(40), nx.star_graph(3000)]
+    for drawn in graphs:
+        graph = kind(drawn)
+        graph.add_edges_from([(node, node) for node in list(graph)[::10]])
+        graph.add_edges_from(list(drawn.edges)[::3])
+        assert communities(graph, backend="laneway") == communities(graph), drawn

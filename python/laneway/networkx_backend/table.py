@@ -108,6 +108,8 @@ OFFERED: dict[str, Offer] = {
     "is_weakly_connected": Offer("components"),
     # colouring
     "greedy_color": Offer("coloring", (successors, own_order, interchanged)),
+    # communities
+    "label_propagation_communities": Offer("communities"),
     # clustering
     "triangles": Offer("cluster"),
     "clustering": Offer("cluster", (directed, weights_of_triangles)),
