@@ -170,9 +170,10 @@ private:
             for (std::uint64_t at = 0; at < in.n_slots; ++at) {
                 incoming_message message;
                 std::uint64_t ticket = first + at;
-                const content seen = rings_.read_slot(ctx, in, source, ticket, message);
+                const content seen = rings_.find_in_slot(ctx, in, source, ticket, message,
+                                                         [&](const match_key& other) { return key.accepts(other); });
                 if (rings_.ends_search(seen)) break;
-                if (seen != content::message || !key.accepts(message.key)) continue;
+                if (seen != content::suits) continue;
                 if (arrivals_.is_awaited(ctx, message.key))
                     break;  // it has come since; an earlier receive gets it, or one behind
                 tell_found(slot, message.key, message.bytes);
