@@ -58,6 +58,13 @@ std::vector<std::uint64_t> message_rings::drawn(int pe) const {
     return all;
 }
 
+std::vector<std::uint64_t> message_rings::flags(int source, int destination) const {
+    const chunk_ring_layout& ring = rings_[number(source, destination)];
+    std::vector<std::uint64_t> all(ring.n_slots);
+    machine_.device(destination)->copy_out(all.data(), ring.flags, all.size() * sizeof(all[0]));
+    return all;
+}
+
 std::uint64_t message_rings::bytes(int n_pes, std::uint32_t slots, std::uint32_t slot_bytes) {
     const std::uint64_t words = (chunk_words + 2) * sizeof(std::uint64_t);
     return static_cast<std::uint64_t>(n_pes) * (slots * (slot_bytes + words) + destructive_bytes);

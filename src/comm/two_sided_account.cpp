@@ -1,5 +1,6 @@
 // What a communicator tells of its queues when a run has failed, or when somebody asks.
 #include <algorithm>
+#include <bit>
 
 #include "laneway/comm/two_sided/two_sided_memory.hpp"
 
@@ -124,10 +125,32 @@ std::vector<pending_message> two_sided_memory::pending() const {
 std::uint64_t two_sided_memory::on_their_way(int pe) const {
     std::uint64_t n = 0;
     for (std::size_t s = 0; s < rings_.size(); ++s) {
-        for (const auto& ring : parts_[static_cast<std::size_t>(pe)].shards[s]->read.copy_out()) n -= ring.next;
-        for (const std::uint32_t taken : parts_[static_cast<std::size_t>(pe)].shards[s]->taken.copy_out()) n -= taken;
+        const shard_memory& shard = *parts_[static_cast<std::size_t>(pe)].shards[s];
+        n -= slots_taken(shard);
         for (int source = 0; source < machine_.n_pes(); ++source) {
             n += rings_[s]->drawn(source)[static_cast<std::size_t>(pe)];
+        }
+        if (options_.rules.is_unordered()) n += mates_on_their_way(pe, s);
+    }
+    return n;
+}
+
+/// The same of slots that lanes share, beyond one each: a ticket stands for all.
+std::uint64_t two_sided_memory::mates_on_their_way(int pe, std::size_t number) const {
+    const shard_memory& shard = *parts_[static_cast<std::size_t>(pe)].shards[number];
+    const auto read = shard.read.copy_out();
+    const auto taken = shard.taken.copy_out(), taken_of = shard.taken_of.copy_out();
+    std::uint64_t n = 0;
+    for (int source = 0; source < machine_.n_pes(); ++source) {
+        const auto flags = rings_[number]->flags(source, pe);
+        for (std::size_t at = 0; at < flags.size(); ++at) {
+            const std::uint64_t first = read[static_cast<std::size_t>(source)].next;
+            const std::size_t in_ring = (first + at) % flags.size();
+            const std::size_t slot = static_cast<std::size_t>(source) * flags.size() + in_ring;
+            const std::uint64_t ticket = first + at + std::uint64_t{taken[slot]} * flags.size();
+            const chunk_label label = chunk_receiver::label_of(flags[in_ring], ticket);
+            if (label.bits == 0 || label.kind() != static_cast<std::uint32_t>(message_form::together)) continue;
+            n += label.messages() - 1 - static_cast<std::uint32_t>(std::popcount(taken_of[slot]));
         }
     }
     return n;

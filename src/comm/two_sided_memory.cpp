@@ -109,9 +109,10 @@ matching_options engine_options(const communicator_options& o) {
 two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options,
                                              int n_pes)
     : read(owner, static_cast<std::size_t>(n_pes)), taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots),
-      kept(owner, options.rules.is_unordered() ? taken.size() : 1), asked(owner, asked_places(options)),
-      sends(owner, taken.size()), sending(owner, taken.size()), unexpected(owner, places(options)),
-      free_places(owner, places(options)), returned(owner, returned_places(options)), state(owner, 1) {
+      kept(owner, options.rules.is_unordered() ? taken.size() : 1), taken_of(owner, kept.size()),
+      asked(owner, asked_places(options)), sends(owner, taken.size()), sending(owner, taken.size()),
+      unexpected(owner, places(options)), free_places(owner, places(options)),
+      returned(owner, returned_places(options)), state(owner, 1) {
     if (options.rules.is_unordered()) {
         table.emplace(owner, places(options), options.requests);
     } else {
@@ -173,6 +174,7 @@ message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const mess
     made.read = shard.read.data();
     made.taken = shard.taken.data();
     made.kept = shard.kept.data();
+    made.taken_of = shard.taken_of.data();
     made.asked = {shard.asked.data(), &shard.state.data()->asked, &shard.state.data()->answered,
                   asked_places(options_)};
     made.sends = shard.sends.data();
@@ -227,7 +229,7 @@ std::uint64_t two_sided_memory::held_bytes() const {
         message_rings::bytes(machine_.n_pes(), options_.ring_slots, slot_header::bytes_used + options_.eager_bytes);
     const std::uint64_t slots = static_cast<std::uint64_t>(machine_.n_pes()) * options_.ring_slots;
     const std::uint64_t a_shard = matching_bytes() + kept + rings + asked_places(options_) * 8u + sizeof(shard_state) +
-                                  slots * (4 + sizeof(send_chain) + 4 + (options_.rules.is_unordered() ? 4 : 0));
+                                  slots * (4 + sizeof(send_chain) + 4 + (options_.rules.is_unordered() ? 8 : 0));
     const std::uint64_t requests = options_.requests * (sizeof(request_slot) + 20u) +
                                    looks(options_) * sizeof(request_slot) + std::bit_ceil(looks(options_)) * 4u +
                                    fetch_queues(options_) * sizeof(number_queue_ends);
@@ -257,6 +259,14 @@ matching_statistics two_sided_memory::statistics(const shard_memory& shard) cons
     return all;
 }
 
+/// Slots of its rings whose messages have come in.
+std::uint64_t two_sided_memory::slots_taken(const shard_memory& shard) {
+    std::uint64_t n = 0;
+    for (const ring_progress& ring : shard.read.copy_out()) n += ring.next;
+    for (const std::uint32_t taken : shard.taken.copy_out()) n += taken;
+    return n;
+}
+
 communicator_statistics two_sided_memory::statistics(int pe) const {
     communicator_statistics all;
     for (const auto& shard : parts_[static_cast<std::size_t>(pe)].shards) {
@@ -273,6 +283,7 @@ communicator_statistics two_sided_memory::statistics(int pe) const {
         all.max_posted = std::max(all.max_posted, one.max_posted);
         all.max_unexpected = std::max(all.max_unexpected, one.max_unexpected);
         const shard_state state = shard->state.copy_out()[0];
+        all.slots += slots_taken(*shard);
         all.turns += state.turns;
         all.team_turns += state.team_turns;
     }

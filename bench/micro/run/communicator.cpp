@@ -85,7 +85,8 @@ struct send_all {
         const std::uint64_t of_pe = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % of_pe;
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         for (std::uint64_t i = 0; i < messages; ++i) {
-            const auto tag = static_cast<std::int64_t>(mine * messages + i);  // also without an order it is known
+            // Also without an order it is known; and neighbours' tags are next to each other.
+            const auto tag = static_cast<std::int64_t>(i * of_pe + mine);
             const std::uint64_t value = mine << 32 | i;
             std::uint64_t got = 0;
             if (world.sendrecv(ctx, &value, 1, next, tag, &got, 1, before, tag) != status::ok) return;

@@ -349,6 +349,15 @@ TEST(match_rules_test, EnginesShareKeysAsFarAsPromisesAllow) {
             ++by_key[both.engine_of(key, 8)];
         }
     }
+    const match_rules no_order{true, true, false, true};
+    std::vector<int> by_neighbours(8);
+    for (std::uint32_t tag = 0; tag < 4096 * neighbouring_tags; tag += neighbouring_tags / 2) {
+        const std::uint32_t engine = no_order.engine_of({3, tag}, 8);
+        EXPECT_EQ(engine, no_order.engine_of({3, tag + neighbouring_tags / 2 - 1}, 8));
+        EXPECT_EQ(engine, no_order.engine_of({3, tag / neighbouring_tags * neighbouring_tags}, 8));
+        ++by_neighbours[engine];
+    }
+    for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(by_neighbours[i], 1024, 256);
     for (int i = 0; i < 8; ++i) {
         EXPECT_GT(by_source[static_cast<std::size_t>(i)], 0);
         EXPECT_NEAR(by_key[static_cast<std::size_t>(i)], 512, 128);

@@ -93,7 +93,12 @@ TEST_P(communicator_cases, TagsShareMessagesOutWhereNoReceiveAsksForAny) {
             rt.run(on_first<many_tags>{{wrong.ref(), wrong.ref(), wrong.ref()}}, world);
             for (int pe = 0; pe < rt.n_pes(); ++pe) {
                 EXPECT_EQ(wrong.copy_out(pe)[0], 0u) << "PE " << pe;
-                EXPECT_EQ(world.statistics(pe).engines_used, rules == by_source ? 1u : 8u) << "one PE sends to it";
+                const std::uint32_t used = world.statistics(pe).engines_used;
+                if (rules == in_no_order) {
+                    EXPECT_LE(used, many_tags::n / neighbouring_tags) << "neighbouring tags are one engine's";
+                } else {
+                    EXPECT_EQ(used, rules == by_source ? 1u : 8u) << "one PE sends to it";
+                }
                 EXPECT_EQ(world.statistics(pe).counts.matches, many_tags::n);
             }
             EXPECT_TRUE(world.pending().empty()) << world.account();

@@ -40,6 +40,10 @@ struct match_key {
     friend LANEWAY_FN bool operator==(const match_key& a, const match_key& b) { return a.bits() == b.bits(); }
 };
 
+/// Without an order so many tags next to each other are one engine's, from a multiple of it on: lanes that come
+/// together, each with a tag of its own, then share slots of a ring.
+inline constexpr std::uint32_t neighbouring_tags = 32;
+
 /// What a program promises of a communicator, so that its messages are matched faster. The names are those of MPI-4's
 /// info keys (`mpi_assert_...`); a call that breaks a promise is refused.
 struct match_rules {
@@ -59,7 +63,8 @@ struct match_rules {
     [[nodiscard]] LANEWAY_FN std::uint32_t engine_of(const match_key& key, std::uint32_t n) const {
         if (!no_any_source) return 0;
         if (!no_any_tag) return key.source & (n - 1);
-        return static_cast<std::uint32_t>(key.hash() >> 32) & (n - 1);  // bins take the lower half
+        const match_key shared{key.source, is_unordered() ? key.tag / neighbouring_tags : key.tag};
+        return static_cast<std::uint32_t>(shared.hash() >> 32) & (n - 1);  // bins take the lower half
     }
 };
 

@@ -180,9 +180,11 @@ private:
             const std::uint64_t first = rings_.next(ctx, source);
             for (std::uint64_t at = 0; at < in.n_slots; ++at) {
                 std::uint64_t ticket = first + at;
-                const content seen = rings_.read_slot(ctx, in, source, ticket, message);
+                const content seen =
+                    rings_.find_in_slot(ctx, in, source, ticket, message,
+                                        [&](const incoming_message& other) { return key.accepts(other.key); });
                 if (rings_.ends_search(seen)) break;
-                if (seen != content::message || !key.accepts(message.key)) continue;
+                if (seen != content::suits) continue;
                 if (arrivals_.is_awaited(ctx, message.key))
                     break;  // it has come since; an earlier receive gets it, or one behind
                 return true;

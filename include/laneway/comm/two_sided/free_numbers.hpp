@@ -60,7 +60,11 @@ struct free_numbers_ref {
             if (spin.next(ctx, site()) != status::ok) return;
             empty = 0;
         }
-        (void)ctx.fetch_add(&words->available, std::uint64_t{1}, order::relaxed, scope::device);
+        // Who is promised a number before it is there looks until it is.
+        const lane_mask put = mates(ctx, ctx.converged(), places);
+        if (!elected(ctx, put)) return;
+        const auto numbers = static_cast<std::uint64_t>(Ctx::count_lanes(put));
+        (void)ctx.fetch_add(&words->available, numbers, order::relaxed, scope::device);
     }
 
 private:

@@ -44,20 +44,27 @@ public:
             const std::uint64_t at = base + static_cast<std::uint64_t>(ctx.lane());
             std::uint64_t ticket = first + at;
             incoming_message message;
-            const content seen = at < in.n_slots ? rings_.read_slot(ctx, in, source, ticket, message) : content::taken;
-            const bool ends = rings_.ends_search(seen) || (seen == content::message && stays(ctx, message, wanted));
-            const int known = leading_lanes(ctx, !ends);
-            const bool here = ctx.lane() < known && seen == content::message;
-            const lane_mask all = ctx.ballot(full_warp<Ctx>, here && is_wanted(ctx, message, wanted));
+            bool stays_there = false;
+            const auto suits = [&](const incoming_message& found) {
+                stays_there = stays(ctx, found, wanted);
+                return is_wanted(ctx, found, wanted);
+            };
+            const content seen =
+                at < in.n_slots ? rings_.find_in_slot(ctx, in, source, ticket, message, suits) : content::other;
+            const int known = leading_lanes(ctx, !rings_.ends_search(seen) && !stays_there);
+            const lane_mask all = ctx.ballot(full_warp<Ctx>, ctx.lane() < known && seen == content::suits);
             if (all == 0 && known < Ctx::warp_lanes) return false;
             if (all == 0) continue;
             const bool mine = ctx.lane() == Ctx::first_lane(all);  // one, as another may want the same receive
-            let_in(ctx, source, mine, ticket, message);
-            if (mine) rings_.note_taken(ctx, source, ticket);
+            const bool frees = let_in(ctx, source, mine, ticket, message);
+            const bool last = mine && is_last_of_slot(source, ticket, message);
+            if (last && frees) in.release_relaxed(ctx, lane_mask{1} << ctx.lane(), ticket);
+            if (last) rings_.note_taken(ctx, source, ticket);
+            const std::uint64_t chunks = ctx.ballot(full_warp<Ctx>, last) != 0 ? 1 : 0;
             ctx.sync(full_warp<Ctx>);
             // Without an order a lane may have posted a receive for the first one meanwhile: then it is that.
             if (ctx.lane() == 0) rings_.go_on(ctx, in, source, first);
-            count(ctx, lane_mask{1});
+            count(ctx, 1, chunks);
             return true;
         }
         return false;
@@ -66,7 +73,7 @@ public:
     [[nodiscard]] LANEWAY_SLOW bool is_awaited(Ctx& ctx, const match_key& message) const {
         return view_.rules.is_unordered() ? shard_.table.is_awaited(ctx, message) : shard_.engine.is_awaited(message);
     }
-    /// Messages that have come in. Any lane.
+    /// Chunks whose messages have come in. Any lane.
     [[nodiscard]] LANEWAY_FN std::uint64_t done() const { return done_; }
 
 private:
@@ -93,7 +100,9 @@ private:
         const bool near =
             static_cast<std::uint32_t>(ctx.lane()) < in.n_slots && rings_.taken_at(in, source, ticket) == 0;
         const chunk_label label = in.poll(ctx, ticket);
-        const int n = leading_lanes(ctx, near && label.bits != 0);
+        const lane_mask shared = ctx.ballot(full_warp<Ctx>, near && rings_.is_shared(label));
+        if ((shared & 1) != 0) return take_shared(ctx, source, first, ctx.shuffle(full_warp<Ctx>, label.messages(), 0));
+        const int n = leading_lanes(ctx, near && label.bits != 0 && !rings_.is_shared(label));
         if (n == 0) return come_past_kept_slots(ctx, source, first);
         const bool comes = ctx.lane() < n;
         incoming_message message;
@@ -102,11 +111,42 @@ private:
         if (ctx.ballot(full_warp<Ctx>, !whole) != 0) return false;  // the run is ending
         const lane_mask admitted = admit(ctx, comes, message.key);
         if (admitted == 0) return overtake(ctx, source, first, {.awaited = true});
-        let_in(ctx, source, (admitted >> ctx.lane() & 1) != 0, ticket, message);
+        const bool frees = let_in(ctx, source, (admitted >> ctx.lane() & 1) != 0, ticket, message);
+        if (frees) in.release_relaxed(ctx, lane_mask{1} << ctx.lane(), ticket);
         const auto n_admitted = static_cast<std::uint64_t>(Ctx::count_lanes(admitted));
         if (ctx.lane() == 0) rings_.go_on(ctx, in, source, first + n_admitted);
-        count(ctx, admitted);
+        count(ctx, n_admitted, n_admitted);
         return true;
+    }
+    /// The next messages of a slot that lanes have shared, a lane each, as far as more may wait.
+    LANEWAY_SLOW bool take_shared(Ctx& ctx, int source, std::uint64_t ticket, std::uint32_t sharing) const {
+        constexpr std::uint32_t lanes = Ctx::warp_lanes;
+        const chunk_receiver& in = shard_.from[source];
+        ctx.sync(full_warp<Ctx>);  // the others read behind what lane 0 has acquired
+        const std::uint32_t gone = rings_.taken_of_slot(in, source, ticket);
+        const std::uint32_t begin = static_cast<std::uint32_t>(Ctx::first_lane(~gone)) / lanes * lanes;
+        const std::uint32_t number = begin + static_cast<std::uint32_t>(ctx.lane());
+        const bool comes = number < sharing && (gone >> number & 1) == 0;
+        incoming_message message;
+        if (comes) delivery_.read_one(ctx, in, ticket, number, sharing, source, message);
+        const lane_mask admitted = admit(ctx, comes, message.key);
+        if (admitted == 0) return overtake(ctx, source, ticket, {.awaited = true});
+        (void)let_in(ctx, source, (admitted >> ctx.lane() & 1) != 0, ticket, message);
+        const std::uint32_t some = admitted << begin;
+        const bool last = (gone | some) == lane_message::all_of(sharing);
+        if (ctx.lane() == 0) {
+            (void)rings_.note_taken_of_slot(in, source, ticket, some, sharing);
+            if (last) in.release_relaxed(ctx, lane_mask{1} << ctx.lane(), ticket);
+            if (last) rings_.go_on(ctx, in, source, ticket + 1);
+        }
+        count(ctx, static_cast<std::uint64_t>(Ctx::count_lanes(admitted)), last ? 1 : 0);
+        return true;
+    }
+    /// A message has come in: whether all of its slot have by now. Its lane.
+    [[nodiscard]] LANEWAY_FN bool is_last_of_slot(int source, std::uint64_t ticket,
+                                                  const incoming_message& message) const {
+        return message.sharing == 0 ||
+               rings_.note_taken_of_slot(shard_.from[source], source, ticket, 1u << message.number, message.sharing);
     }
     /// Without an order, where the first message of a ring cannot come, as its slot holds what waits: others come in
     /// before it, whatever they are as long as more may wait.
@@ -126,8 +166,9 @@ private:
         return ctx.ballot(full_warp<Ctx>, comes && static_cast<std::uint32_t>(rank_in(ctx, all)) < n);
     }
 
-    /// Gives messages to their receives, or keeps them, and their slots back to the sender.
-    LANEWAY_SLOW void let_in(Ctx& ctx, int source, bool active, std::uint64_t ticket,
+    /// Gives messages to their receives, or keeps them. Whether the lane's does not need its slot any more; what says
+    /// so to the sender comes behind the fence here.
+    LANEWAY_SLOW bool let_in(Ctx& ctx, int source, bool active, std::uint64_t ticket,
                              const incoming_message& message) const {
         const std::uint32_t place = places_.take(ctx, active);
         bool in_ring = false;
@@ -147,8 +188,8 @@ private:
         // receives in.
         delivery_.fence(ctx, source);
         if (done) delivery_.complete(ctx, found.handle, request_word::done, Ctx::tagged_order);
-        if (active && !in_ring) shard_.from[source].release_relaxed(ctx, lane_mask{1} << ctx.lane(), ticket);
         ctx.sync(full_warp<Ctx>);
+        return active && !in_ring;
     }
     /// What becomes of each lane's message in MPI's order. `in_ring`: it waits, and its payload has its slot still.
     LANEWAY_FN match_result put_into_engine(Ctx& ctx, bool active, std::uint32_t place, std::uint64_t ticket,
@@ -202,13 +243,12 @@ private:
         counts.unexpected += static_cast<std::uint64_t>(queued);
         counts.matches += static_cast<std::uint64_t>(matched);
     }
-    LANEWAY_FN void count(Ctx& ctx, lane_mask come) const {
-        const int n = Ctx::count_lanes(come);
+    LANEWAY_FN void count(Ctx& ctx, std::uint64_t messages, std::uint64_t chunks) const {
         if (ctx.lane() == 0) {
             const std::uint64_t arrived = ctx.load(&shard_.state->arrived, order::relaxed, scope::device);
-            ctx.store(&shard_.state->arrived, arrived + static_cast<std::uint64_t>(n), order::relaxed, scope::device);
+            ctx.store(&shard_.state->arrived, arrived + messages, order::relaxed, scope::device);
         }
-        done_ += static_cast<std::uint64_t>(n);
+        done_ += chunks;
         ctx.sync(full_warp<Ctx>);
     }
 

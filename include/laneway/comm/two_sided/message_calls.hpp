@@ -301,7 +301,7 @@ private:
         const message_shard_ref& shard = view_.shard_of(asked.key);
         go_before(ctx, &slot.data);
         if (asked.kind == request_kind::receive && view_.rules.is_unordered()) {
-            as_lone_lane(ctx, [&]<class Alone>(Alone& one) { unordered_post<Alone>(view_, shard)(one, number); });
+            unordered_post<Ctx>(view_, shard)(ctx, number);
         } else {
             shard.asked.put(ctx, shard.asked.draw(ctx), number);
         }

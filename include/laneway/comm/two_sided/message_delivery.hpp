@@ -42,6 +42,19 @@ public:
         return true;
     }
 
+    /// One of the `sharing` messages that share the slot of a chunk that has arrived. Any lane.
+    LANEWAY_FN void read_one(Ctx& ctx, const chunk_receiver& in, std::uint64_t ticket, std::uint32_t number,
+                             std::uint32_t sharing, int source, incoming_message& message) const {
+        come_behind(ctx, in.flags + in.slot_of(ticket));
+        const lane_message& one = reinterpret_cast<const lane_message*>(in.slot(ticket))[number];
+        message.form = message_form::in_words;
+        message.key = {static_cast<std::uint32_t>(source), one.tag};
+        message.bytes = one.bytes;
+        message.words[0] = one.word;
+        message.number = number;
+        message.sharing = sharing;
+    }
+
     /// Memory for the payload of a message for which there is no receive yet; null where it needs none, or there is
     /// none. Any lanes, each another.
     LANEWAY_SLOW std::byte* allocate(Ctx& ctx, bool mine, const incoming_message& message) const {
@@ -106,7 +119,9 @@ public:
             slot->form = message.form;
             slot->place = message.place;
             if (message.form == message_form::in_words) {
-                for (std::uint32_t i = 0; i < short_pieces; ++i) slot->pieces[i] = message.words[i];
+                for (std::uint32_t i = 0; i < short_pieces; ++i) {
+                    if (8 * i < message.bytes) slot->pieces[i] = message.words[i];
+                }
             }
         }
         copy_together(ctx, goes_in && message.form == message_form::in_slot, goes_in ? slot->data : nullptr,

@@ -1,5 +1,7 @@
 // How two-sided messages travel: as chunks of rings that carry nothing else, one message a chunk.
 //
+// But for messages of 8 bytes or less that have no order, of lanes of a warp that come together: those share a chunk.
+//
 // A short message travels in tagged words (queue/chunk_ring.hpp), in pieces of 8 bytes: a header, then the payload. So
 // does the description of one that is too long for a slot. What lies between takes the slot.
 #pragma once
@@ -25,6 +27,7 @@ enum class message_form : std::uint32_t {
     in_words,  ///< with the header, `short_bytes` at most
     in_slot,   ///< behind the header, in the slot
     in_place,  ///< stays where the sender has it, until the receiver fetches it
+    together,  ///< several in one slot, a lane_message each; each of them is then as if it had come in words
 };
 
 /// The bit in a chunk's kind of a message whose sender waits until it is matched, and is told.
@@ -60,6 +63,13 @@ struct payload_words {
                 words[i] = load_bytes(payload + 8 * i, bytes - 8 * i);
             }
         }
+    }
+    /// One word, of 8 bytes or less.
+    [[nodiscard]] static LANEWAY_FN std::uint64_t word_of(const std::byte* payload, std::uint64_t bytes) {
+        if (bytes != 8 || !are_whole(payload, bytes)) return load_bytes(payload, bytes);
+        std::uint64_t word = 0;
+        __builtin_memcpy(&word, __builtin_assume_aligned(payload, 8), 8);
+        return word;
     }
     static LANEWAY_FN void store(const std::uint64_t* words, std::byte* payload, std::uint64_t bytes) {
         const bool whole = are_whole(payload, bytes);
@@ -133,6 +143,24 @@ struct slot_header {
 };
 static_assert(sizeof(slot_header) == slot_header::bytes_used);
 
+/// One of the messages that share a slot.
+struct alignas(16) lane_message {
+    static constexpr std::uint32_t max_bytes = 8;  ///< of its payload
+    static constexpr std::uint32_t most = 32;      ///< in a slot: their states are bits of a word
+
+    std::uint32_t tag;
+    std::uint32_t bytes;
+    std::uint64_t word;
+
+    /// So many fit into a slot.
+    [[nodiscard]] static LANEWAY_FN std::uint32_t max_in(const chunk_ring_layout& ring) {
+        const auto fit = ring.slot_bytes / static_cast<std::uint32_t>(sizeof(lane_message));
+        return fit < most ? fit : most;
+    }
+    /// A bit for each of so many.
+    [[nodiscard]] static LANEWAY_FN std::uint32_t all_of(std::uint32_t n) { return ~std::uint32_t{0} >> (most - n); }
+};
+
 /// A message that has come, as the lane sees it that deals with it.
 struct incoming_message {
     match_key key;
@@ -142,6 +170,8 @@ struct incoming_message {
     const std::byte* payload = nullptr;      ///< in_slot: that
     payload_place place;                     ///< in_place: that; synchronous: whom the receiver tells
     bool synchronous = false;
+    std::uint32_t number = 0;   ///< among those that share its slot
+    std::uint32_t sharing = 0;  ///< how many do; 0: it has the slot to itself
 
     /// The payload of one that came in words; to any memory of the lane.
     LANEWAY_FN void copy_words_to(std::byte* to) const { payload_words::store(words, to, bytes); }

@@ -23,6 +23,8 @@ public:
     void reset();
     /// Tickets that lanes of a PE have drawn, by destination. Host, between runs.
     [[nodiscard]] std::vector<std::uint64_t> drawn(int pe) const;
+    /// Of the ring from one PE to another. Host, between runs.
+    [[nodiscard]] std::vector<std::uint64_t> flags(int source, int destination) const;
     /// What one PE's rings take.
     [[nodiscard]] static std::uint64_t bytes(int n_pes, std::uint32_t slots, std::uint32_t slot_bytes);
 
@@ -30,9 +32,10 @@ private:
     static constexpr std::size_t tail_stride = destructive_bytes / sizeof(std::uint64_t);
 
     void connect(int reader, std::uint32_t slots, std::uint32_t slot_bytes);
-    [[nodiscard]] chunk_ring_layout& ring(int source, int destination) {
-        return rings_[static_cast<std::size_t>(source * machine_.n_pes() + destination)];
+    [[nodiscard]] std::size_t number(int source, int destination) const {
+        return static_cast<std::size_t>(source * machine_.n_pes() + destination);
     }
+    [[nodiscard]] chunk_ring_layout& ring(int source, int destination) { return rings_[number(source, destination)]; }
 
     machine& machine_;
     std::vector<chunk_ring_layout> rings_;  ///< [source][destination]

@@ -80,7 +80,7 @@ public:
         }
         if (slot != nullptr) copy_bytes(slot, buffer.data, buffer.bytes, share);
         if (lanes != width::lane) ctx.sync(full_warp<Ctx>);
-        if (leads && result == status::ok) sent = finish(ctx, buffer, m);
+        if (leads && result == status::ok) sent = m.joint.sent ? message_request::finished() : finish(ctx, buffer, m);
         return result;
     }
 
@@ -97,6 +97,8 @@ public:
 
 private:
     static constexpr int max_tries = 64;
+    /// At a slot, of lanes that send together. On GPUs a millisecond or so, in which a full ring is read.
+    static constexpr int looks_together = Ctx::warp_lanes >= 32 ? 1024 : 8;
 
     /// The same, unless something else makes it needless.
     template <class Needless>
@@ -115,6 +117,12 @@ private:
 
     static constexpr std::uint32_t no_request = request_pool<Ctx>::none;
 
+    /// Where a message stands whose lane has come with others.
+    struct joint_ticket {
+        std::uint64_t ticket = 0;
+        bool drawn = false;  ///< it is the lane's own
+        bool sent = false;
+    };
     /// A message that has its place among those to its destination.
     struct message {
         message_form form = message_form::in_words;
@@ -124,7 +132,8 @@ private:
         std::uint32_t shard = 0;
         std::uint32_t request = no_request;
         std::uint64_t ticket = 0;
-        bool free = false;  ///< its slot
+        bool free = false;   ///< its slot
+        joint_ticket joint;  ///< where lanes have tried to send together
     };
 
     LANEWAY_FN status check(Ctx& ctx, const message_buffer& buffer, const message_target& target) const {
@@ -170,6 +179,10 @@ private:
             const status claimed = claim(ctx, site, waits, m.request);
             if (claimed != status::ok) return claimed;
         }
+        if (shares_slots(buffer, m)) {
+            m.joint = send_together(ctx, buffer.data, static_cast<std::uint32_t>(buffer.bytes), m.key, *m.out);
+            if (m.joint.sent) return status::ok;
+        }
         draw(ctx, m);
         if (m.free || m.request != no_request) return status::ok;
         return claim_or(ctx, site, waits, m.request, [&] {
@@ -177,8 +190,41 @@ private:
             return m.free;
         });
     }
+    /// Whether other lanes may put theirs into the message's slot: a slot's messages have no order.
+    [[nodiscard]] LANEWAY_FN bool shares_slots(const message_buffer& buffer, const message& m) const {
+        return view_.rules.is_unordered() && !m.answered && buffer.bytes <= lane_message::max_bytes;
+    }
+    /// Lanes that come together with messages for one ring draw one ticket for as many as a slot holds, and send them
+    /// when the slot is free, for which they wait a little: where many send at once, slots are as full as they can be.
+    /// Where it is not, each has to have a ticket of its own, and this one is the lowest lane's. A function of its own:
+    /// what it takes of registers the way of a lone message would pay for.
+    LANEWAY_SLOW joint_ticket send_together(Ctx& ctx, const std::byte* data, std::uint32_t bytes, match_key key,
+                                            const chunk_sender& out) {
+        const std::uint64_t word = payload_words::word_of(data, bytes);
+        // A key for each part of a warp: rings lie further apart than there are such parts.
+        const auto part = static_cast<std::uint32_t>(ctx.lane()) / lane_message::max_in(out);
+        const lane_mask mask = mates(ctx, ctx.converged(), reinterpret_cast<const std::byte*>(&out) + part);
+        const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
+        if (lanes == 1) return {};
+        const std::uint64_t ticket = once(ctx, mask, [&] { return out.draw(ctx); });
+        const auto is_free = [&] { return out.is_free(ctx, ticket); };
+        bool free = once(ctx, mask, [&] { return std::uint32_t{is_free()}; }) != 0;
+        const wait_site site{operation::send, static_cast<int>(key.source), key.tag, view_.number};
+        if (!free) free = waiting_.wait_some(ctx, mask, site, looks_together, is_free);
+        if (!free) return {ticket, elected(ctx, mask), false};
+        ctx.sync(mask);  // all store behind what the lowest has acquired
+        reinterpret_cast<lane_message*>(out.slot(ticket))[rank_in(ctx, mask)] = {key.tag, bytes, word};
+        const void* const place = out.flags + out.slot_of(ticket);
+        tell_history(ctx, [place](auto& history) { history.carry(place); });
+        out.publish(ctx, mask, ticket, lanes, static_cast<std::uint32_t>(message_form::together));
+        return {ticket, true, true};
+    }
     /// The message counts as created work from now on, see communicator_ref::add_created.
     LANEWAY_FN void draw(Ctx& ctx, message& m) {
+        if (m.joint.drawn) {
+            m.ticket = m.joint.ticket;
+            return;
+        }
         const lane_mask same = mates(ctx, ctx.converged(), m.out);
         const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(same));
         const int to = static_cast<int>(m.key.source);

@@ -76,6 +76,23 @@ public:
         });
     }
 
+    /// The same for lanes of the mask that wait together, as `site` tells, with so many looks at most; the elected one
+    /// looks. Whether it holds.
+    template <class Done>
+    LANEWAY_SLOW bool wait_some(Ctx& ctx, lane_mask mask, const wait_site& site, int looks, Done&& done) {
+        bool holds = false;
+        const auto is_over = [&] {
+            holds = done();
+            return holds || --looks <= 0;
+        };
+        const status waited = wait_together(ctx, mask, site, is_over, [&] {
+            if (once(ctx, mask, [&] { return std::uint32_t{out_.others_take_turns(ctx)}; }) != 0) return;
+            (void)turn(ctx, mask);
+            (void)out_.help(ctx, mask);  // the wait sees the end itself
+        });
+        return once(ctx, mask, [&] { return std::uint32_t{waited == status::ok && holds}; }) != 0;
+    }
+
 private:
     static constexpr std::uint32_t some = 16;
 

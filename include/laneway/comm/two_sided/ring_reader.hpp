@@ -61,19 +61,49 @@ public:
         ctx.store(&shard_.read[source].next, ticket, order::relaxed, scope::device);
     }
 
-    /// What is in the slot of a ticket: a message, or one that came in before its turn, or nothing as yet.
-    enum class content { message, taken, nothing };
+    /// What is in the slot of a ticket: a message that suits; others, or what came in before its turn; or nothing as
+    /// yet.
+    enum class content { suits, other, nothing };
 
-    /// The message in a slot that may come in before its turn, and its ticket: a later one than this where the slot has
-    /// been used anew, which counts where messages have no order. Each lane another.
-    LANEWAY_FN content read_slot(Ctx& ctx, const chunk_receiver& in, int source, std::uint64_t& ticket,
-                                 incoming_message& message) const {
+    /// A message in a slot that may come in before its turn and that `suits(message)`, and its ticket: a later one than
+    /// this where the slot has been used anew, which counts where messages have no order. Each lane another.
+    template <class Suits>
+    LANEWAY_FN content find_in_slot(Ctx& ctx, const chunk_receiver& in, int source, std::uint64_t& ticket,
+                                    incoming_message& message, const Suits& suits) const {
         const std::uint32_t taken = taken_at(in, source, ticket);
-        if (taken != 0 && !view_.rules.is_unordered()) return content::taken;
+        if (taken != 0 && !view_.rules.is_unordered()) return content::other;
         ticket += std::uint64_t{taken} * in.n_slots;
         const chunk_label label = in.poll(ctx, ticket);
-        const bool here = label.bits != 0 && delivery_.read(ctx, in, ticket, label, source, message);
-        return here ? content::message : content::nothing;
+        if (label.bits == 0) return content::nothing;
+        if (!is_shared(label)) {
+            if (!delivery_.read(ctx, in, ticket, label, source, message)) return content::nothing;
+            return suits(message) ? content::suits : content::other;
+        }
+        const std::uint32_t gone = taken_of_slot(in, source, ticket);
+        for (std::uint32_t i = 0; i < label.messages(); ++i) {
+            if ((gone >> i & 1) != 0) continue;
+            delivery_.read_one(ctx, in, ticket, i, label.messages(), source, message);
+            if (suits(message)) return content::suits;
+        }
+        return content::other;
+    }
+
+    /// Whether messages share the slot of a chunk.
+    [[nodiscard]] static LANEWAY_FN bool is_shared(chunk_label label) {
+        return label.bits != 0 && label.kind() == static_cast<std::uint32_t>(message_form::together);
+    }
+    /// Which of these have come in, a bit each.
+    [[nodiscard]] LANEWAY_FN std::uint32_t taken_of_slot(const chunk_receiver& in, int source,
+                                                         std::uint64_t ticket) const {
+        return shard_.taken_of[slot_number(in, source, ticket)];
+    }
+    /// Some have come in, of so many. Whether those were the last: then the slot is free. One lane.
+    LANEWAY_FN bool note_taken_of_slot(const chunk_receiver& in, int source, std::uint64_t ticket, std::uint32_t some,
+                                       std::uint32_t sharing) const {
+        std::uint32_t& gone = shard_.taken_of[slot_number(in, source, ticket)];
+        const bool all = (gone | some) == lane_message::all_of(sharing);
+        gone = all ? 0 : gone | some;
+        return all;
     }
     /// Nobody knows what will come there, and it has its turn before what is behind it.
     [[nodiscard]] LANEWAY_FN bool ends_search(content seen) const {

@@ -23,7 +23,8 @@ struct communicator_options {
     /// power of two. Where it is used up, they keep their slots of the ring, and senders wait as soon as it is full.
     std::uint64_t unexpected_bytes = std::uint64_t{1} << 20;
     /// Matching engines of a PE, a power of two; more than one where no receive asks for any source. They share
-    /// messages out by source; where no receive asks for any tag either, by source and tag.
+    /// messages out by source; where no receive asks for any tag either, by source and tag, and without an order by
+    /// source and 32 neighbouring tags.
     std::uint32_t engines = 1;
     std::uint32_t ring_slots = 64;       ///< messages on their way from one PE to another, a power of two
     std::uint32_t eager_bytes = 1024;    ///< longer messages stay with the sender until a receive is there
@@ -42,6 +43,7 @@ struct communicator_options {
 /// What the engines of a PE have done so far, and in how many turns: by one warp or lane, or begun by several warps.
 struct communicator_statistics : matching_statistics {
     std::uint64_t turns = 0, team_turns = 0;
+    std::uint64_t slots = 0;         ///< of rings in which messages have come; lanes may have shared some
     std::uint32_t engines_used = 0;  ///< those that have had a message or a receive
 };
 
@@ -88,6 +90,7 @@ private:
         buffer<ring_progress> read;
         buffer<std::uint32_t> taken;
         buffer<std::uint32_t> kept;
+        buffer<std::uint32_t> taken_of;
         buffer<std::uint64_t> asked;
         buffer<send_chain> sends;
         buffer<std::uint32_t> sending;
@@ -111,10 +114,12 @@ private:
 
     void make_parts();
     [[nodiscard]] matching_statistics statistics(const shard_memory& shard) const;
+    [[nodiscard]] static std::uint64_t slots_taken(const shard_memory& shard);
     [[nodiscard]] std::uint64_t matching_bytes() const;
     [[nodiscard]] message_shard_ref ref_of(const shard_memory& shard, const message_rings& rings, int pe) const;
     void add_requests(int pe, std::vector<pending_message>& all) const;
     [[nodiscard]] std::uint64_t on_their_way(int pe) const;
+    [[nodiscard]] std::uint64_t mates_on_their_way(int pe, std::size_t shard) const;
     void add_unexpected(int pe, const shard_memory& shard, std::vector<pending_message>& all) const;
 
     machine& machine_;

@@ -83,6 +83,7 @@ struct message_shard_ref {
     ring_progress* read = nullptr;         ///< n_pes: how far each of `from` has been read
     std::uint32_t* taken = nullptr;        ///< a slot of each of `from`: messages in it that came in before their turn
     std::uint32_t* kept = nullptr;         ///< the same, without an order: payloads that wait in it
+    std::uint32_t* taken_of = nullptr;     ///< the same: which messages of a slot that lanes share have come in
     number_queue_ref asked;                ///< requests that want something of the engine, or wait for room
     send_chain* sends = nullptr;           ///< a slot of each of `to`: sends that wait for it, see waiting_sends
     std::uint32_t* sending = nullptr;      ///< as many places: a queue of the chains with something in them

@@ -1,0 +1,1 @@
+#include "communicator_together_suite.hpp"  // on GPUs
