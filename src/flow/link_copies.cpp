@@ -14,7 +14,7 @@ std::string words_of(const packet_info& packet) {
 
 std::optional<int> link_core::kernel_device(const endpoint& sender, const void* data) const {
     for (const int device : {destination.device(), sender.device()}) {
-        if (context->lanes_reach(device, sender, data, destination, memory_.front().get())) return device;
+        if (context->lanes_reach(device, sender, data, destination, buffers_.front().memory.get())) return device;
     }
     return std::nullopt;
 }
@@ -31,7 +31,7 @@ copy_rule link_core::rule_for(const endpoint& sender) const {
     return gpus ? copy_rule{} : copy_rule::of_cpu();
 }
 
-event link_core::carry(const send_op& op, std::byte* to) {
+event link_core::carry(const send_op& op, std::byte* to, const std::vector<event>& behind) {
     const profiler_range range(name.c_str());
     // Nothing is stored there; one type describes both directions.
     auto* const from = static_cast<std::byte*>(const_cast<void*>(op.whole.data));
@@ -45,6 +45,7 @@ event link_core::carry(const send_op& op, std::byte* to) {
     device_stream& stream = stream_from(op.source, by);
     if (stream.is_recorded()) stream.label(words_of(op.info));
     stream.wait(op.ready);
+    for (const event& one : behind) stream.wait(one);
     std::vector<std::shared_ptr<void>> used;
     try {
         if (by) {

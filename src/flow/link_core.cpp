@@ -43,10 +43,7 @@ void link_core::open() {
         return;
     }
     for (int i = 0; i < sizes.buffers; ++i) {
-        memory_.push_back(context->take_buffer(destination.device(), sizes.packet_bytes));
-        states_.push_back(buffer_state::free);
-        uses_.push_back(0);
-        held_.emplace_back();
+        buffers_.push_back({context->take_buffer(destination.device(), sizes.packet_bytes)});
         free_.push_back(static_cast<std::size_t>(i));
     }
     if (source.is_router()) source.router()->add_output(shared_from_this());
@@ -179,10 +176,19 @@ void link_core::match() {
     end_receives();
 }
 
+std::size_t link_core::take_free() {
+    const auto unread = std::find_if(free_.begin(), free_.end(), [&](std::size_t b) { return !buffers_[b].is_read(); });
+    const auto found = unread == free_.end() ? free_.begin() : unread;
+    const std::size_t buffer = *found;
+    free_.erase(found);
+    return buffer;
+}
+
 bool link_core::match_one() {
     std::shared_ptr<send_op> op;
     std::size_t buffer = 0;
     std::uint64_t use = 0;
+    std::vector<event> behind;
     {
         const std::lock_guard lock(mutex);
         drop_stale();
@@ -193,16 +199,16 @@ bool link_core::match_one() {
             ++counts.stale;
             return true;
         }
-        buffer = free_.front();
-        free_.pop_front();
-        states_[buffer] = buffer_state::filled;
-        use = ++uses_[buffer];
+        buffer = take_free();
+        buffers_[buffer].filled = true;
+        use = ++buffers_[buffer].uses;
+        behind = {buffers_[buffer].arrived, buffers_[buffer].read};
         ++counts.packets;
         counts.bytes += op->info.bytes;
         if (context->job.timeline) note_packet(buffer, op->info);
     }
-    std::byte* const to = memory_[buffer].get();
-    const event arrived = carry(*op, to);
+    std::byte* const to = buffers_[buffer].memory.get();
+    const event arrived = carry(*op, to, behind);
     arrived.then([self = shared_from_this(), op, arrived] {  // whose buffer the copy goes to
         const auto why = arrived.failure();
         why ? op->sent.fail(why) : op->sent.complete();
@@ -289,44 +295,62 @@ std::shared_ptr<receive_state> link_core::receive() {
     return made;
 }
 
-void link_core::begin_release(const pending_segment& packet) {
+stream_span link_core::begin_release(const pending_segment& packet) {
     if (!packet) throw usage_error(name + ": the end of the packets has no buffer to release");
     if (packet.owner_ != this) throw usage_error(name + ": a release of a packet of another link");
     const std::lock_guard lock(mutex);
-    if (uses_[packet.buffer_] != packet.use_ || states_[packet.buffer_] != buffer_state::filled) {
-        throw usage_error(name + ": a packet was released twice");
-    }
-    states_[packet.buffer_] = buffer_state::releasing;
+    packet_buffer& buffer = buffers_[packet.buffer_];
+    if (buffer.uses != packet.use_ || !buffer.filled) throw usage_error(name + ": a packet was released twice");
+    buffer.filled = false;
     ++counts.released;
+    return std::move(buffer.held);
 }
 
 void link_core::note_packet(std::size_t buffer, const packet_info& info) {
     const stream_log log = context->log_of(destination.device());
-    held_[buffer] = {log.job, log.pe, held_in_, "packet", words_of(info), timeline::now_ns(), 0, info.bytes};
+    buffers_[buffer].held = {log.job, log.pe, held_in_, "packet", words_of(info), timeline::now_ns(), 0, info.bytes};
+}
+
+void link_core::end_hold(std::size_t buffer, stream_span held) {
+    if (!context->job.timeline) return;
+    held.end_ns = timeline::now_ns();
+    {
+        const std::lock_guard lock(mutex);
+        std::uint64_t& before = buffers_[buffer].held_until_ns;
+        held.begin_ns = std::max(held.begin_ns, before);  // it may have waited for the packet before
+        before = held.end_ns;
+    }
+    context->job.timeline->add_stream_span(std::move(held));
 }
 
 void link_core::free_buffer(std::size_t buffer) {
-    if (context->job.timeline) {
-        stream_span held = held_[buffer];  // nobody else touches it until the buffer is free
-        held.end_ns = timeline::now_ns();
-        context->job.timeline->add_stream_span(std::move(held));
-    }
     {
         const std::lock_guard lock(mutex);
-        states_[buffer] = buffer_state::free;
         free_.push_back(buffer);
     }
     match();
 }
 
 void link_core::release(const pending_segment& packet, device_stream* stream) {
-    begin_release(packet);
-    // Also before its bytes have come: two copies into one buffer would mix.
-    const event over = stream == nullptr ? packet.arrived_ : when_all({packet.arrived_, stream->record()});
+    const std::size_t buffer = packet.buffer_;
+    stream_span held = begin_release(packet);
+    const event read = stream == nullptr ? event() : stream->record();
+    {
+        const std::lock_guard lock(mutex);
+        buffers_[buffer].arrived = packet.arrived_;  // also before its bytes have come: two copies would mix
+        buffers_[buffer].read = read;
+    }
+    // A router's packets go to whoever has room first: there a buffer is free when the host knows that it is. Else the
+    // copy of the next packet waits for what reads this one, on a GPU without the host.
+    const bool at_once = !source.is_router();
+    const event over = when_all({packet.arrived_, read});
     // What is still being read keeps the link, and so its memory.
-    over.then([self = shared_from_this(), over, buffer = packet.buffer_] {
-        if (!over.failure()) self->free_buffer(buffer);
+    over.then([self = shared_from_this(), over, buffer, at_once, held = std::move(held)] {
+        if (over.failure()) return;
+        self->end_hold(buffer, held);
+        if (!at_once) self->free_buffer(buffer);
     });
+    if (at_once) free_buffer(buffer);
 }
 
 void link_core::wait(const event& sent) const {
@@ -337,11 +361,15 @@ void link_core::wait(const event& sent) const {
 std::string link_core::account() const {
     if (destination.is_router()) return destination.router()->account();
     const std::lock_guard lock(mutex);
-    const auto filled = std::count(states_.begin(), states_.end(), buffer_state::filled);
-    const auto releasing = std::count(states_.begin(), states_.end(), buffer_state::releasing);
-    return std::to_string(sends_.size()) + " packets wait for a buffer; of " + std::to_string(states_.size()) +
-           " buffers " + std::to_string(free_.size()) + " are free, " + std::to_string(filled) +
-           " hold packets that nobody has released, " + std::to_string(releasing) + " are still being read";
+    std::size_t filled = 0, read = 0;
+    for (const packet_buffer& buffer : buffers_) {
+        const bool is_read = buffer.is_read();  // and perhaps waited for by the next packet
+        read += is_read ? 1 : 0;
+        filled += !is_read && buffer.filled ? 1 : 0;
+    }
+    return std::to_string(sends_.size()) + " packets wait for a buffer; of " + std::to_string(buffers_.size()) +
+           " buffers " + std::to_string(buffers_.size() - filled - read) + " are free, " + std::to_string(filled) +
+           " hold packets that nobody has released, " + std::to_string(read) + " are still being read";
 }
 
 }  // namespace laneway::flow

@@ -107,12 +107,26 @@ struct link_core : std::enable_shared_from_this<link_core> {
     [[nodiscard]] bool closing() const { return closing_; }
 
 private:
-    enum class buffer_state { free, filled, releasing };
+    /// A buffer of the destination, and what became of the packets that it has held.
+    struct packet_buffer {
+        std::shared_ptr<std::byte> memory;
+        bool filled = false;              ///< with a packet that nobody has released
+        std::uint64_t uses = 0;           ///< so that a packet of an earlier use is told apart
+        event arrived = {};               ///< of the last packet that was released, its bytes,
+        event read = {};                  ///< and what reads them
+        stream_span held = {};            ///< the packet that it holds, where a timeline is kept,
+        std::uint64_t held_until_ns = 0;  ///< and when the one before was read
+
+        [[nodiscard]] bool is_read() const { return !arrived.done() || !read.done(); }
+    };
 
     [[nodiscard]] std::vector<packet_info> cut(const segment& what, std::uint64_t message) const;
     [[nodiscard]] std::size_t packet_limit() const;
     [[nodiscard]] bool match_one();
-    [[nodiscard]] event carry(const send_op& op, std::byte* to);
+    /// Behind `behind`, copies a packet.
+    [[nodiscard]] event carry(const send_op& op, std::byte* to, const std::vector<event>& behind);
+    /// Of the free buffers one that nothing reads any more, or else the first. Under the mutex.
+    [[nodiscard]] std::size_t take_free();
     /// The device whose kernels can copy from a sender's memory; none where no lanes reach both.
     [[nodiscard]] std::optional<int> kernel_device(const endpoint& sender, const void* data) const;
     [[nodiscard]] copy_rule rule_for(const endpoint& sender) const;
@@ -122,8 +136,11 @@ private:
     /// Gives what has arrived to the receives that wait, both in their order; under the mutex, which it releases.
     void hand_out(std::unique_lock<std::mutex> lock);
     void end_receives();
-    void begin_release(const pending_segment& packet);
+    /// Throws where the packet cannot be released. Returns what it holds in a timeline.
+    [[nodiscard]] stream_span begin_release(const pending_segment& packet);
     void free_buffer(std::size_t buffer);
+    /// Of a timeline: a packet's buffer is not read any more.
+    void end_hold(std::size_t buffer, stream_span held);
     /// Of a timeline: a packet has got a buffer. Under the mutex.
     void note_packet(std::size_t buffer, const packet_info& info);
     /// `by`: the device whose kernels copy; none: the copy engine.
@@ -136,12 +153,9 @@ private:
     bool opened_ = false;  ///< as an input of a router
 
     std::deque<std::shared_ptr<send_op>> sends_;
-    std::vector<std::shared_ptr<std::byte>> memory_;  ///< of each buffer
-    std::vector<buffer_state> states_;
-    std::vector<std::uint64_t> uses_;  ///< of each buffer, so that a packet of an earlier use is told apart
+    std::vector<packet_buffer> buffers_;
     std::shared_ptr<const std::string> held_in_ = std::make_shared<const std::string>("buffers of " + name);
-    std::vector<stream_span> held_;  ///< of each buffer, the packet that it holds, where a timeline is kept
-    std::deque<std::size_t> free_;
+    std::deque<std::size_t> free_;                       ///< that the next packets get
     std::deque<std::weak_ptr<receive_state>> receives_;  ///< those that wait belong to the application
     std::deque<pending_segment> arrived_;
     /// By the sender's endpoint, and whether kernels copy; of the thread that matches.

@@ -121,7 +121,8 @@ public:
     /// The next packet. Returns at once; receives are served in their order. Throws usage_error at links to routers.
     [[nodiscard]] pending_receive receive() const;
     /// Makes a packet's buffer free for another one, when its bytes have come: now, or when what `stream` has been
-    /// given so far is done. Throws usage_error for a packet that has been released, or is of another link.
+    /// given so far is done. Behind a router the next packet has the buffer then. Else it has it at once, and its copy
+    /// waits, on GPUs without the host. Throws usage_error for a packet that has been released, or is of another link.
     void release(const pending_segment& packet) const;
     void release(const pending_segment& packet, device_stream& stream) const;
 

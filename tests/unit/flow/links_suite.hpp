@@ -8,6 +8,7 @@
 
 #include "dataflow_job.hpp"
 #include "flow/context_core.hpp"
+#include "laneway/flow/router.hpp"
 
 namespace laneway::test {
 namespace {
@@ -140,23 +141,74 @@ TEST_P(links_test, BuffersOfLinksAreUsedAgain) {
     }
 }
 
+// The next packet is known at once, so that the host keeps no copy waiting. Its bytes come when the stream has read
+// what lay there.
 TEST_P(links_test, AReleaseOnAStreamWaitsForTheStream) {
+    dataflow_rounds(GetParam(), [](const options& o) {
+        const auto sent = numbers(8);
+        flow::context ctx(o);
+        const auto& device = ctx.devices().back();
+        const flow::link in(ctx, ctx.host(), device, {16, 1});
+        (void)in.send(segment::of(sent));
+        device_stream stream = ctx.make_stream(device, "reading");
+        const event gate = event::pending();
+        const auto first = in.receive().get();
+        std::vector<std::uint32_t> got(4);
+        stream.wait(first.arrived());
+        stream.wait(gate);
+        stream.copy(got.data(), first.as<std::uint32_t>(), 16);
+        in.release(first, stream);
+        const auto second = in.receive().get();
+        EXPECT_EQ(second.info().offset, 16u);
+        EXPECT_THROW(in.release(first), usage_error) << "its buffer has another packet";
+        device_stream other = ctx.make_stream(device, "other");
+        ctx.wait(other.record());  // the device's thread has had its chance
+        EXPECT_FALSE(second.arrived().done());
+        gate.complete();
+        ctx.wait(second.arrived());
+        EXPECT_EQ(got, numbers(4));
+        EXPECT_EQ(fetch(ctx, device, second.as<std::uint32_t>(), 4), numbers(4, 4));
+    });
+}
+
+// Whoever has room first gets a router's packets.
+TEST_P(links_test, BehindARouterABufferIsFreeWhenItIsRead) {
     const auto sent = numbers(8);
     flow::context ctx(dataflow_options(GetParam(), 0));
     const auto& device = ctx.devices()[0];
-    const flow::link in(ctx, ctx.host(), device, {16, 1});
-    (void)in.send(segment::of(sent));
+    const flow::router router(ctx, flow::any_available());
+    const flow::link feed(ctx, ctx.host(), router), out(ctx, router, device, {16, 1});
+    (void)feed.send(segment::of(sent));
     device_stream stream = ctx.make_stream(device, "reading");
     const event gate = event::pending();
-    const auto first = in.receive().get();
+    const auto first = out.receive().get();
     stream.wait(gate);
-    in.release(first, stream);
-    const auto second = in.receive();
+    out.release(first, stream);
+    const auto second = out.receive();
     device_stream other = ctx.make_stream(device, "other");
-    ctx.wait(other.record());  // the device's thread has had its chance
+    ctx.wait(other.record());
     EXPECT_FALSE(second.ready());
     gate.complete();
     EXPECT_EQ(second.get().info().offset, 16u);
+}
+
+TEST_P(links_test, ABufferThatNothingReadsComesFirst) {
+    const auto sent = numbers(12);
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    const auto& device = ctx.devices()[0];
+    const flow::link in(ctx, ctx.host(), device, {16, 2});
+    device_stream stream = ctx.make_stream(device, "reading");
+    const event gate = event::pending();
+    ctx.wait(in.send(segment::of(sent.data(), 8)));
+    const auto first = in.receive().get(), second = in.receive().get();
+    stream.wait(gate);
+    in.release(first, stream);
+    in.release(second);
+    (void)in.send(segment::of(sent.data() + 8, 4));
+    const auto third = in.receive().get();
+    ctx.wait(third.arrived());
+    EXPECT_EQ(third.as<std::uint32_t>(), second.as<std::uint32_t>());
+    gate.complete();
 }
 
 TEST_P(links_test, WhatAStreamReleasesKeepsItsLink) {
@@ -190,10 +242,9 @@ TEST_P(links_test, ABufferIsFreeWhenItsBytesHaveComeToo) {
     (void)in.send(segment::of(first), late);
     (void)in.send(segment::of(second));
     in.release(in.receive().get());
-    const auto next = in.receive();
-    EXPECT_FALSE(next.ready()) << "two copies would go to one buffer";
+    const auto part = in.receive().get();
+    EXPECT_FALSE(part.arrived().done()) << "two copies would go to one buffer";
     gate.complete();
-    const auto part = next.get();
     ctx.wait(part.arrived());
     EXPECT_EQ(fetch(ctx, ctx.devices()[0], part.as<std::uint32_t>(), 4), second);
 }
@@ -364,6 +415,26 @@ TEST_P(links_test, WaitsEndWithTheirDeadlineAndNameTheLink) {
     const auto stuck = thrown<timeout_error>([&] { other.wait(done); });
     EXPECT_NE(stuck.find(other.name() + ": a send was not received within 0.1 s: 2 packets wait for a buffer; of 2 "
                                         "buffers 0 are free, 2 hold packets that nobody has released"),
+              std::string::npos)
+        << stuck;
+}
+
+TEST_P(links_test, ADeadlineTellsOfABufferThatIsBeingRead) {
+    options o = dataflow_options(GetParam(), 0);
+    o.timeout_seconds = 0.1;
+    const auto sent = numbers(12);
+    flow::context ctx(o);
+    const auto& device = ctx.devices()[0];
+    const event gate = event::pending();
+    const flow::link in(ctx, ctx.host(), device, {16, 1});
+    device_stream stream = ctx.make_stream(device, "reading");
+    const event done = in.send(segment::of(sent));
+    stream.wait(gate);
+    in.release(in.receive().get(), stream);
+    const auto stuck = thrown<timeout_error>([&] { in.wait(done); });
+    gate.complete();
+    EXPECT_NE(stuck.find("1 packets wait for a buffer; of 1 buffers 0 are free, 0 hold packets that nobody has "
+                         "released, 1 are still being read"),
               std::string::npos)
         << stuck;
 }
