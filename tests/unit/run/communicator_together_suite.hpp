@@ -168,6 +168,45 @@ TEST_P(communicator_together, ShortMessagesOfAWarpTakeOneSlot) {
     }
 }
 
+/// A warp of each PE sends words to the next one, where one lane receives them, the last first.
+struct words_last_first {
+    symmetric_ref<std::uint64_t> wrong;
+    static constexpr std::uint64_t count = 3;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        constexpr std::uint64_t lanes = Ctx::warp_lanes;
+        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        if (mine >= lanes) return;
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        message_request sent[count];
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const std::uint64_t word = i * lanes + mine;
+            if (world.isend(ctx, &word, 1, next, static_cast<std::int64_t>(word), sent[i]) != status::ok) return;
+        }
+        for (std::uint64_t tag = count * lanes; mine == 0 && tag-- > 0;) {
+            std::uint64_t word = 0;
+            if (world.recv(ctx, &word, 1, before, static_cast<std::int64_t>(tag)) != status::ok) return;
+            if (word != tag) atomic_add(ctx, wrong[0], 1);
+        }
+        (void)world.wait_all(ctx, sent, count);
+    }
+};
+
+TEST_P(communicator_together, WhatIsAwaitedComesOutOfSharedSlotsFirst) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options how;
+        how.rules = no_order;
+        how.unexpected = 1 + static_cast<std::uint32_t>(o.seed % 3);  // most are beyond the bound
+        auto world = rt.communicator(how);
+        rt.run(words_last_first{wrong.ref()}, world);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u) << "PE " << pe;
+        EXPECT_TRUE(world.pending().empty()) << world.account();
+    });
+}
+
 /// Words that nobody receives, and a receive of another.
 struct words_for_nobody {
     symmetric_ref<std::uint64_t> sent;
