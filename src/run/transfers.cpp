@@ -172,7 +172,8 @@ void transfers_memory::audit_work() const {
                                std::to_string(own.posted) + " posted, " + std::to_string(own.completed) +
                                " carried out");
         }
-        for (const std::uint32_t arrived : counters_.copy_out(pe)[0].arrived) {
+        const transfer_counters found = counters_.copy_out(pe)[0];  // a loop does not keep a vector whose part it visits
+        for (const std::uint32_t arrived : found.arrived) {
             if (arrived == 0) continue;
             throw device_fault("a transfer of all warps of PE " + std::to_string(pe) + " was never posted: only " +
                                std::to_string(arrived) + (arrived == 1 ? " working warp" : " working warps") +
