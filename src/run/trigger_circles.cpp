@@ -209,7 +209,8 @@ std::string name_of_tag(int pe, std::uint32_t tag) {
 
 std::string circles_without_end(const std::vector<std::vector<trigger_slot>>& slots) {
     const tag_graph graph(slots);
-    const auto circle = circle_search(graph)();
+    circle_search search(graph);
+    const auto circle = search();
     if (!circle.empty()) {
         return "; operations in a circle without end: " + listed(graph, circle, " -> ") + " -> " +
                graph.name(circle[0]);
