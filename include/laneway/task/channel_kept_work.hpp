@@ -70,9 +70,7 @@ public:
         const std::uint32_t size = stack_.size(ctx);
         // Where nothing finds space, what is deepest may lie in a queue.
         const bool is_stuck = warp.is_stuck();
-        if constexpr (has_frames) {
-            if (closes_now(ctx, warp, size)) tell_closed(ctx, warp);
-        }
+        tell_closed_in_time(ctx, warp, size);
         const std::uint32_t ready = stack_.n_ready(ctx);
         const bool has_none = size + ready == 0, has_few = has_none || 2 * (size + ready) < together;
         note_hunger(ctx, warp, has_few);
@@ -95,7 +93,7 @@ public:
         if (warp.is_stuck() || (warp.turn + 1) % turns_to_queues == 0) return false;
         ++warp.turn;
         const std::uint32_t size = stack_.size(ctx);
-        if (closes_now(ctx, warp, size)) tell_closed(ctx, warp);
+        tell_closed_in_time(ctx, warp, size);
         if (size == 0 || stack_.n_ready(ctx) >= lanes) return false;
         note_hunger(ctx, warp, false);
         (void)take_stack(ctx, warp, size, all, copy);
@@ -167,6 +165,11 @@ private:
         if (ready >= lanes) return false;
         return closed >= enough_closed || 2 * (size + ready) < together || warp.is_stuck() ||
                warp.turn % turns_to_close == 0;
+    }
+    LANEWAY_FN void tell_closed_in_time(Ctx& ctx, const warp_type& warp, std::uint32_t size) const {
+        if constexpr (has_frames) {
+            if (closes_now(ctx, warp, size)) tell_closed(ctx, warp);
+        }
     }
     /// Tells of them, all behind one fence, and runs what follows where they were the last.
     LANEWAY_FN void tell_closed(Ctx& ctx, const warp_type& warp) const {

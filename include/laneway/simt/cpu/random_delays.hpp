@@ -17,7 +17,7 @@ namespace laneway::cpu {
 class random_delays {
 public:
     static void step() {
-        if constexpr (one_of > 0) {
+        if constexpr (LANEWAY_DELAYS > 0) {
             if (random_ == 0) random_ = static_cast<std::uint64_t>(clock::now().time_since_epoch().count()) | 1;
             random_ ^= random_ << 13;  // xorshift64 (Marsaglia, Journal of Statistical Software 8(14), 2003)
             random_ ^= random_ >> 7;
@@ -29,7 +29,7 @@ public:
 
 private:
     using clock = std::chrono::steady_clock;
-    static constexpr std::uint64_t one_of = LANEWAY_DELAYS;
+    static constexpr std::uint64_t one_of = LANEWAY_DELAYS > 0 ? LANEWAY_DELAYS : 1;
     static constexpr std::chrono::microseconds shortest{500};
     static inline constinit thread_local std::uint64_t random_ = 0;
 };
