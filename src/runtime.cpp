@@ -71,10 +71,10 @@ comm_resources& runtime::resources_for(const comm_plan& plan, const run_deadline
 
 run_report runtime::run_programs(comm_resources& resources, const comm_plan& plan,
                                  const std::vector<pe_program>& programs, const run_deadline& until,
-                                 const std::function<std::string()>& account) {
+                                 const std::function<std::string()>& account, const run_label& label) {
     ended_well_ = false;
-    const double seconds = machine_.run(programs, plan.shapes(), until,
-                                        [&] { return resources.ring_fills() + account() + memory_account(); });
+    const double seconds = machine_.run(
+        programs, plan.shapes(), until, [&] { return resources.ring_fills() + account() + memory_account(); }, label);
     run_report report = resources.report(seconds);
     ended_well_ = true;
     for (const auto& memory : memories_) {

@@ -239,7 +239,9 @@ private:
         const auto views_on = [&]([[maybe_unused]] int pe) { return distinct_views<>::of(components.ref(pe)...); };
         const auto programs = programs_for<program>(plan, resources, body, views_on, policy_of(components...), {});
         const auto account = [&] { return (std::string{} + ... + account_of(components)); };
-        run_report report = run_programs(resources, plan, programs, until, account);
+        run_label label;
+        label.given = (std::string{} + ... + given_to(components));
+        run_report report = run_programs(resources, plan, programs, until, account, label);
         (end_component(components, report), ...);
         return report;
     }
@@ -323,7 +325,8 @@ private:
     comm_resources& resources_for(const comm_plan& plan, const run_deadline& until);
     /// `account`: what components add to the message of a run that fails.
     run_report run_programs(comm_resources& resources, const comm_plan& plan, const std::vector<pe_program>& programs,
-                            const run_deadline& until, const std::function<std::string()>& account);
+                            const run_deadline& until, const std::function<std::string()>& account,
+                            const run_label& label);
 
     /// What serve_memory refers to.
     struct gets_memory {

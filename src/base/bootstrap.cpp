@@ -22,25 +22,42 @@ public:
     void leave(const std::string&) override {}
 };
 
+[[noreturn]] void refuse(const char* variable, const std::string& expected, const char* text) {
+    throw usage_error(std::string(variable) + ": expected " + expected + ", not '" + text + "'");
+}
+
 template <class Number>
 Number number_of(const char* variable, const char* text) {
     Number number{};
-    if (text != nullptr) {
-        const char* const end = text + std::strlen(text);
-        if (const auto read = std::from_chars(text, end, number); read.ec == std::errc{} && read.ptr == end) {
-            return number;
-        }
+    const char* const end = text + std::strlen(text);
+    const auto read = std::from_chars(text, end, number);
+    if (read.ec != std::errc{} || read.ptr != end) refuse(variable, "a number", text);
+    return number;
+}
+
+int number_of_processes(const char* text) {
+    const int size = number_of<int>("LANEWAY_SIZE", text);
+    if (size < 1 || size > most_processes) {
+        refuse("LANEWAY_SIZE", "a number from 1 to " + std::to_string(most_processes), text);
     }
-    throw usage_error(std::string(variable) + ": expected a number, not '" + (text == nullptr ? "" : text) + "'");
+    return size;
+}
+
+/// A variable that goes with LANEWAY_SIZE, and what it is.
+const char* needed(const char* variable, const char* what) {
+    const char* const text = std::getenv(variable);
+    if (text != nullptr && *text != '\0') return text;
+    throw usage_error(std::string(variable) + " is not set: with LANEWAY_SIZE it is needed, as " + what);
 }
 
 std::shared_ptr<bootstrap> join() {
-    const char* const size = std::getenv("LANEWAY_SIZE");
-    if (size == nullptr) return lone_process();
-    const char* const job = std::getenv("LANEWAY_JOB");
+    const char* const size_text = std::getenv("LANEWAY_SIZE");
+    if (size_text == nullptr) return lone_process();
+    const int size = number_of_processes(size_text);
+    const std::string job = needed("LANEWAY_JOB", "the job's name");
+    const int rank = number_of<int>("LANEWAY_RANK", needed("LANEWAY_RANK", "this process's number"));
     const char* const timeout = std::getenv("LANEWAY_JOB_TIMEOUT");
-    return local_processes(job == nullptr ? "" : job, number_of<int>("LANEWAY_RANK", std::getenv("LANEWAY_RANK")),
-                           number_of<int>("LANEWAY_SIZE", size),
+    return local_processes(job, rank, size,
                            timeout == nullptr ? 60 : number_of<double>("LANEWAY_JOB_TIMEOUT", timeout));
 }
 

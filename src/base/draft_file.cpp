@@ -1,6 +1,7 @@
 #include "laneway/base/draft_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <set>
 #include <utility>
@@ -40,14 +42,58 @@ std::string random_name() {
     return text;
 }
 
+/// Where a chain of links ends, at a file or at none.
+std::filesystem::path behind_links(std::filesystem::path at) {
+    constexpr int most_links = 40;  // as the system's own bound: links may be changed meanwhile
+    std::error_code none;
+    for (int i = 0; i < most_links && std::filesystem::is_symlink(std::filesystem::symlink_status(at, none)); ++i) {
+        at = at.parent_path() / std::filesystem::read_symlink(at, none);
+    }
+    return at;
+}
+
+bool is_stream(const struct stat& file, int descriptor) {
+    struct stat stream {};
+    return ::fstat(descriptor, &stream) == 0 && stream.st_dev == file.st_dev && stream.st_ino == file.st_ino;
+}
+
 }  // namespace
 
-draft_file::draft_file(std::filesystem::path target) : target_(std::move(target)) {
+draft_file::draft_file(std::filesystem::path target) : target_(std::move(target)), place_(behind_links(target_)) {
+    const std::optional<struct stat> replaced = file_to_replace();
+    create();
+    struct stat made {};
+    if (replaced) {
+        made = *replaced;
+        [[maybe_unused]] const int given = ::fchown(file_, made.st_uid, made.st_gid);  // root's only
+    } else {
+        (void)::fstat(file_, &made);
+    }
+    mode_ = made.st_mode & 0777;
+    (void)::fchmod(file_, 0600);  // half a file is nobody else's business
+}
+
+std::optional<struct stat> draft_file::file_to_replace() const {
+    struct stat found {};
+    if (::stat(target_.c_str(), &found) != 0) {
+        if (errno != ENOENT) fail(errno);
+        return std::nullopt;
+    }
+    if (S_ISDIR(found.st_mode)) refuse("it is a directory");
+    if (!S_ISREG(found.st_mode)) refuse("it is no regular file");
+    if (is_stream(found, STDOUT_FILENO) || is_stream(found, STDERR_FILENO)) {
+        refuse("this process's own output goes there");
+    }
+    if (::access(target_.c_str(), W_OK) != 0) fail(errno);
+    return found;
+}
+
+void draft_file::create() {
     draft_list& list = drafts();
     const std::lock_guard lock(list.mutex);  // no remove_all() between the file and its entry
     int error_number = 0;
     do {
-        draft_ = (target_.parent_path() / random_name()).string();
+        draft_ = (place_.parent_path() / random_name()).string();
         const auto entry = list.names.insert(draft_).first;
         file_ = ::open(draft_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         error_number = errno;
@@ -78,10 +124,11 @@ void draft_file::write(const void* data, std::size_t bytes) {
 }
 
 void draft_file::commit() {
+    if (::fchmod(file_, mode_) != 0) fail(errno);
     if (::close(std::exchange(file_, -1)) != 0) fail(errno);  // some file systems tell only now that they are full
     draft_list& list = drafts();
     const std::lock_guard lock(list.mutex);
-    if (::rename(draft_.c_str(), target_.c_str()) != 0) fail(errno);
+    if (::rename(draft_.c_str(), place_.c_str()) != 0) fail(errno);
     list.names.erase(std::exchange(draft_, {}));
 }
 
@@ -91,8 +138,10 @@ void draft_file::remove_all() noexcept {
     for (const std::string& name : list.names) ::unlink(name.c_str());
 }
 
-void draft_file::fail(int error_number) const {
-    throw usage_error(target_.string() + ": cannot be written: " + reason_of(error_number));
+void draft_file::fail(int error_number) const { refuse(reason_of(error_number)); }
+
+void draft_file::refuse(const std::string& why) const {
+    throw usage_error(target_.string() + ": cannot be written: " + why);
 }
 
 }  // namespace laneway

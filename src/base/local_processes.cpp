@@ -180,8 +180,11 @@ private:
 }  // namespace
 
 std::shared_ptr<bootstrap> local_processes(const std::string& name, int rank, int size, double timeout_seconds) {
-    if (name.empty()) throw usage_error("a job of several processes needs a name");
-    if (size < 1 || size > 256) throw usage_error("processes of a job: between 1 and 256, not " + std::to_string(size));
+    if (name.empty()) throw usage_error("a job of processes needs a name");
+    if (size < 1 || size > most_processes) {
+        throw usage_error("processes of a job: between 1 and " + std::to_string(most_processes) + ", not " +
+                          std::to_string(size));
+    }
     if (rank < 0 || rank >= size) {
         throw usage_error("rank " + std::to_string(rank) + " of a job of " + std::to_string(size) +
                           " processes: expected 0 to " + std::to_string(size - 1));

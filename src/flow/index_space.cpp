@@ -47,6 +47,13 @@ void shared_index_space::begin(machine& machine, const comm_plan& plan) {
     }
 }
 
+std::string shared_index_space::given() const {
+    if (!counts_) return " over " + std::to_string(n_) + " indices";
+    std::string counts;
+    for (const std::uint64_t count : *counts_) counts += (counts.empty() ? "" : "+") + std::to_string(count);
+    return " over " + counts + " indices";
+}
+
 /// The words know a run by its number, which comes again after many runs: then they are cleared, and else never.
 void shared_index_space::number_run(machine& machine) {
     const bool kept = lies_on(machine);

@@ -80,7 +80,7 @@ double machine::run(const std::vector<pe_program>& programs, const std::vector<l
         if (recorder_) recorder_->begin(label);
         return service_run(attached());
     });
-    begin_together(programs.front().name(), shapes);
+    begin_together(programs.front().name(), shapes, label.given);
     const profiler_range range(label.name);
     running_mark mark(devices_);
     const auto start = std::chrono::steady_clock::now();
@@ -157,15 +157,16 @@ const void* machine::kernel_for(std::size_t pe, const launch_shape& shape, const
     return place.asked == place.replaced ? place.by.get() : place.asked;
 }
 
-/// No lane starts before all processes have prepared the memory of their PEs for the same program on the same grids.
-void machine::begin_together(const char* program, const std::vector<launch_shape>& shapes) {
+/// No lane starts before all processes have prepared the memory of their PEs for the same program, with the same
+/// values, on the same grids.
+void machine::begin_together(const char* program, const std::vector<launch_shape>& shapes, const std::string& given) {
     if (n_processes() == 1) return;
     std::string grids;
     for (const auto& shape : shapes) {
         grids += " " + std::to_string(shape.blocks) + "x" + std::to_string(shape.warps_per_block) + "x" +
                  std::to_string(shape.shared_bytes);
     }
-    const auto all = group_->meet("running a program on grids" + grids, {program, {}});
+    const auto all = group_->meet("running a program on grids" + grids + given, {program, {}});
     for (int other = 0; other < n_processes(); ++other) {
         if (all[static_cast<std::size_t>(other)].bytes == program) continue;
         group_->refuse("process " + std::to_string(other) + " is running another program than process " +

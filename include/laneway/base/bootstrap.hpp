@@ -61,6 +61,9 @@ private:
     double timeout_seconds_;
 };
 
+/// Of a job.
+inline constexpr int most_processes = 256;
+
 /// A job of this process alone.
 std::shared_ptr<bootstrap> lone_process();
 

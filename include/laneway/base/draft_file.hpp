@@ -1,18 +1,23 @@
 // Files that appear complete or not at all.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace laneway {
 
 /// A file that is written under a name of its own beside its target and takes the target's place at commit(). Host
 /// only. Names are random and never those of a file that is there: writers of one target, in one process or on several
-/// machines, do not meet.
+/// machines, do not meet. A link stays a link: the file behind it is replaced, and gives its mode and, where the system
+/// lets it, its owner.
 class draft_file {
 public:
-    /// Creates the draft. Throws usage_error where the folder does not let it.
+    /// Creates the draft. Throws usage_error where the folder does not let it, and where what stands there is no
+    /// regular file, may not be written or takes this process's own output.
     explicit draft_file(std::filesystem::path target);
     /// Removes a draft that was not committed.
     ~draft_file();
@@ -28,11 +33,16 @@ public:
     static void remove_all() noexcept;
 
 private:
+    [[nodiscard]] std::optional<struct stat> file_to_replace() const;
+    void create();
     [[noreturn]] void fail(int error_number) const;
+    [[noreturn]] void refuse(const std::string& why) const;
 
     std::filesystem::path target_;
-    std::string draft_;  ///< empty once it is committed
+    std::filesystem::path place_;  ///< of the file that is replaced: behind the target's links
+    std::string draft_;            ///< empty once it is committed
     int file_ = -1;
+    ::mode_t mode_ = 0;  ///< of the file when it is complete
 };
 
 }  // namespace laneway

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,7 @@ public:
     }
     void resize(std::vector<std::uint64_t> counts) { counts_ = std::move(counts); }
     void begin(machine& machine, const comm_plan& plan);
+    [[nodiscard]] std::string given() const;
     [[nodiscard]] index_space_ref ref(int pe) const { return refs_[static_cast<std::size_t>(pe)]; }
 
     // In a session: the host leaves nothing, lanes of its body take.
@@ -81,6 +83,8 @@ public:
 
     /// Throws usage_error where there are counts, but not one for each PE, and while a session has it.
     void begin(machine& machine, const comm_plan& plan, const run_deadline&) { shared_->begin(machine, plan); }
+    /// How many numbers, by PE where the counts are told: each process shares them out by itself.
+    [[nodiscard]] std::string given() const { return shared_->given(); }
     [[nodiscard]] ref_type ref(int pe) const { return shared_->ref(pe); }
     [[nodiscard]] std::shared_ptr<session_feed> feed() const { return shared_; }
 

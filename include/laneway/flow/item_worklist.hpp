@@ -249,16 +249,17 @@ public:
                   const item_worklist_options& options = {})
         : memory_(std::make_shared<memory>(machine, std::move(applications), options)) {}
 
-    /// The next run or session starts with these items on a PE, besides those that were given before. on_send is not
-    /// asked.
+    /// The next run or session starts with these items on a PE, besides those that were given before. They are kept
+    /// there as they are: neither on_send nor on_receive is asked, so what on_receive would note of them the caller
+    /// does.
     void start_with(int pe, const std::vector<item>& items) { memory_->start_with(pe, items); }
 
     [[nodiscard]] const item_worklist_options& options() const { return memory_->options(); }
     /// What became of the items of the last run, or of all its waves, or of the last session that has been stopped.
     [[nodiscard]] const item_work& work() const { return memory_->work(); }
 
-    /// What makes `session.post` give an item to a PE; on_send is not asked. Any thread. Throws usage_error for a PE
-    /// that does not exist.
+    /// What makes `session.post` give an item to a PE, which keeps it as it is: neither on_send nor on_receive is
+    /// asked. Any thread. Throws usage_error for a PE that does not exist.
     [[nodiscard]] addressed_message<item_start<Application>> proposal(int pe, const item& made) const {
         memory_->must_exist(pe);
         return {pe, {made}};

@@ -15,6 +15,9 @@
 //   void end(run_report&);                                 after a run without a fault; it may add to the report. A run
 //                                                          takes a constant where both are const
 //   std::string account() const;                           after a run that failed: what its message shall say
+//   std::string given() const;                             what all processes of a job must give it alike, where no
+//                                                          size of memory tells: a difference ends the job, and is
+//                                                          shown behind "running a program"
 //   double server_share(int pe) const;                     where its view serves: of the PE's blocks that shall, also
 //                                                          where it is alone
 //   bool has_threshold() const;                            whether its work has a threshold: one component's of a

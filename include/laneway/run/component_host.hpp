@@ -151,6 +151,13 @@ void end_component([[maybe_unused]] Component& c, [[maybe_unused]] run_report& r
     if constexpr (ends) c.end(report);
 }
 
+/// What a component is given that all processes of a job must give alike, as words behind "running a program".
+template <component Component>
+std::string given_to([[maybe_unused]] const Component& c) {
+    if constexpr (requires { c.given(); }) return c.given();
+    return {};
+}
+
 /// What a component adds to the message of a run that has failed.
 template <component Component>
 std::string account_of([[maybe_unused]] const Component& c) {

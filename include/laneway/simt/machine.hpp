@@ -159,7 +159,7 @@ private:
     [[nodiscard]] const void* kernel_for(std::size_t pe, const launch_shape& shape, const pe_program& program);
     void open_devices(const std::string& list);
     [[nodiscard]] int told_by_owner(int pe, int own) const;
-    void begin_together(const char* program, const std::vector<launch_shape>& shapes);
+    void begin_together(const char* program, const std::vector<launch_shape>& shapes, const std::string& given);
     run_end end_together(const std::exception_ptr& left, double seconds);
     void audit_together(const service_run& services);
     void prepare(const run_deadline& until);

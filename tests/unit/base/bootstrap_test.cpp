@@ -245,6 +245,24 @@ TEST(bootstrap_test, AloneNobodyIsWaitedFor) {
     EXPECT_FALSE(alone->alerted());
 }
 
+TEST(bootstrap_test, WhatTheEnvironmentLacksIsNamed) {
+    const auto told = [] { return refusal_of<usage_error>([] { (void)processes_of_environment(); }); };
+    in_processes_that_pass(2, [&](const job_link& job) {
+        if (job->rank() == 0) return;
+        for (const char* variable : {"LANEWAY_JOB", "LANEWAY_RANK"}) unsetenv(variable);
+        for (const std::string size : {"0", "-1", "257"}) {
+            setenv("LANEWAY_SIZE", size.c_str(), 1);
+            EXPECT_EQ(told(), "LANEWAY_SIZE: expected a number from 1 to 256, not '" + size + "'");
+        }
+        setenv("LANEWAY_SIZE", "two", 1);
+        EXPECT_EQ(told(), "LANEWAY_SIZE: expected a number, not 'two'");
+        setenv("LANEWAY_SIZE", "1", 1);
+        EXPECT_EQ(told(), "LANEWAY_JOB is not set: with LANEWAY_SIZE it is needed, as the job's name");
+        setenv("LANEWAY_JOB", unused_job().c_str(), 1);
+        EXPECT_EQ(told(), "LANEWAY_RANK is not set: with LANEWAY_SIZE it is needed, as this process's number");
+    });
+}
+
 TEST(bootstrap_test, TheEnvironmentNamesTheJob) {
     const auto child = [](const char* rank) {
         setenv("LANEWAY_SIZE", "1", 1);

@@ -276,6 +276,29 @@ TEST(processes_faults_test, GridsThatDifferAreRefused) {
     });
 }
 
+struct idle_body {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, std::uint64_t) const {}
+};
+
+TEST(processes_faults_test, IndexSpacesThatDifferAreRefused) {
+    in_processes_that_pass(2, [](const job_link& job) {
+        runtime rt(options_in(job));
+        (void)rt.for_each(1000, idle_body{});
+        const auto n = 1000 + static_cast<std::uint64_t>(job->rank());
+        const std::string told = refusal_of<process_error>([&] { (void)rt.for_each(n, idle_body{}); });
+        EXPECT_NE(told.find(" over 1000 indices'"), std::string::npos) << told;
+        EXPECT_NE(told.find(" over 1001 indices'"), std::string::npos) << told;
+    });
+    in_processes_that_pass(2, [](const job_link& job) {
+        runtime rt(options_in(job));
+        index_space counts(std::vector<std::uint64_t>{5, job->rank() == 0 ? 6u : 7u});
+        const std::string told = refusal_of<process_error>([&] { (void)rt.for_each(counts, idle_body{}); });
+        EXPECT_NE(told.find(" over 5+6 indices'"), std::string::npos) << told;
+        EXPECT_NE(told.find(" over 5+7 indices'"), std::string::npos) << told;
+    });
+}
+
 TEST(processes_faults_test, ProgramsThatDifferAreRefused) {
     in_processes_that_pass(2, [](const job_link& job) {
         machine machine("cpu:1", 1, {}, job);

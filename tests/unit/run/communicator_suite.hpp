@@ -21,10 +21,7 @@ struct pass_round {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t lanes = threads != 0 ? threads : ctx.size() / static_cast<unsigned>(ctx.n_pes());
-        const std::uint64_t mine = threads == 0    ? ctx.rank() % lanes
-                                   : ctx.pe() == 0 ? ctx.rank()
-                                                   : ctx.rank() - (ctx.size() - lanes);
+        const std::uint64_t lanes = threads != 0 ? threads : world.slots(), mine = world.slot();
         if (mine >= lanes || mine >= most) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         for (std::uint64_t round = 0; round < 5; ++round) {
