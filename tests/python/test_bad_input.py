@@ -181,3 +181,12 @@ def test_wrong_command(laneway: Run, arguments: list[str]) -> None:
 def test_impossible_graph(laneway: Run, tmp_path: Path, arguments: list[object]) -> None:
     assert_refused(laneway("generate", *arguments, "--output", "g.gr"))
     assert names(tmp_path / "work") == []
+
+
+@pytest.mark.parametrize("words", [["filter", "x > 1"], ["kmeans", "-k", 2], ["md", "--steps", 5]])
+def test_binary_files_are_no_text(laneway: Run, tmp_path: Path, words: list[object]) -> None:
+    path = tmp_path / "noise.bin"
+    path.write_bytes(noise())
+    done = laneway(words[0], path, *words[1:], "--devices", "cpu:1")
+    assert_refused(done)
+    assert done.stderr == f"laneway: {path}: is no text\n"
