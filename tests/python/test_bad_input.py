@@ -190,3 +190,14 @@ def test_binary_files_are_no_text(laneway: Run, tmp_path: Path, words: list[obje
     done = laneway(words[0], path, *words[1:], "--devices", "cpu:1")
     assert_refused(done)
     assert done.stderr == f"laneway: {path}: is no text\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["bfs", "g.gr", "--source", 1, "--devices", "cpu:1", "--plot", "p.png"], ["report", "t.json", "-o", "t.html"]],
+)
+def test_a_backend_of_matplotlib_that_is_none(tmp_path: Path, words: list[object]) -> None:
+    """It is told before the run."""
+    done = run_program([COMMAND, *words], {**os.environ, "MPLBACKEND": "nope"}, cwd=tmp_path)
+    assert_refused(done)
+    assert done.stderr == "laneway: the variable MPLBACKEND is 'nope', which is no backend of matplotlib\n"
