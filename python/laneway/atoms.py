@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from laneway.arguments import require_whole
 from laneway.arrays import as_array
-from laneway.compressed import DAMAGED, open_for, text_of
+from laneway.compressed import DAMAGED, damage, open_for, text_of
 from laneway.errors import UsageError, reason_of
 from laneway.file_names import PathLike, as_path
 from laneway.lammps_dump import Frame, frames_of
@@ -65,7 +65,7 @@ def read_atoms(path: PathLike) -> Atoms:
     except OSError as error:
         raise UsageError(f"{file}: {reason_of(error)}") from None
     except DAMAGED as error:
-        raise UsageError(f"{file}: {error}") from None
+        raise UsageError(f"{file}: {damage(error)}") from None
     except MemoryError:
         raise UsageError(f"{file}: needs more memory than there is") from None
 

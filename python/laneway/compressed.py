@@ -13,6 +13,11 @@ DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, UnicodeDecode
 """What reading a damaged file raises."""
 
 
+def damage(error: Exception) -> str:
+    """What one of `DAMAGED` says of the file, in a few words."""
+    return "is no text" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
 def text_of(file: BinaryIO, start: bytes) -> io.TextIOWrapper:
     """The text of a file that begins with `start`: plain, gzip or xz; UTF-8, perhaps with a mark."""
     opened: Any = gzip.open if start.startswith(b"\x1f\x8b") else lzma.open if start.startswith(b"\xfd7zXZ") else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import sys
 import warnings
 from contextlib import suppress
@@ -61,7 +62,7 @@ def run(app: typer.Typer) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, BrokenPipeError):
             fail(f"standard output cannot be written: {reason_of(error.__cause__)}", 2)
-        sys.exit(1)
+        sys.exit(128 + signal.SIGPIPE)  # its reader has gone, and knows that
     except OSError as error:
         fail(f"{error.filename or 'the system says'}: {reason_of(error)}", 2)
     except Exception as error:
@@ -106,11 +107,12 @@ def _tell_warning(message: Warning | str, *where: Any, **more: Any) -> None:
 
 
 def prepare_streams() -> None:
-    """Stand-ins for streams that the caller has closed, and `?` for letters that the terminal's encoding lacks."""
-    if sys.stdout is None:
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
+    """A stand-in for standard error that the caller has closed, and `?` for letters that the terminal's encoding lacks.
+    Ends the command where standard output is closed: its result would be lost."""
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
+    if sys.stdout is None:
+        fail("standard output cannot be written: it is closed", 2)
     if isinstance(sys.stdout, TextIOWrapper) and sys.stdout is sys.__stdout__:  # which lives on and keeps the file open
         sys.stdout = TextIOWrapper(
             BufferedWriter(StandardOutput(sys.stdout.fileno())),

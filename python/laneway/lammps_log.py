@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from laneway.compressed import DAMAGED, text_of
+from laneway.compressed import DAMAGED, damage, text_of
 from laneway.errors import UsageError, reason_of
 from laneway.file_names import PathLike, as_path
 
@@ -35,7 +35,7 @@ def read_thermo(path: PathLike) -> ThermoTable:
     except OSError as error:
         raise UsageError(f"{file}: {reason_of(error)}") from None
     except DAMAGED as error:
-        raise UsageError(f"{file}: {error}") from None
+        raise UsageError(f"{file}: {damage(error)}") from None
 
 
 class _Reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,20 @@ NUMBERED_PES = 8  # more cells than 8 by 8 leave no room for numbers
 
 
 def check_format(path: Path) -> None:
-    """UsageError unless the file's ending names a kind of picture."""
+    """UsageError unless the file's ending names a kind of picture, and such can be drawn."""
     if path.suffix.lower() not in KINDS:
         raise UsageError(f"{path}: a plot's name must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+    require_matplotlib()
+
+
+def require_matplotlib() -> None:
+    """UsageError where matplotlib cannot be loaded for its variable MPLBACKEND, which pictures do not need."""
+    backend = os.environ.get("MPLBACKEND")
+    if backend:  # without it there is nothing to find out before a run, and loading takes a while
+        try:
+            import matplotlib as mpl  # noqa: F401
+        except ValueError:
+            raise UsageError(f"the variable MPLBACKEND is {backend!r}, which is no backend of matplotlib") from None
 
 
 def draw(summary: Summary, file: Path, kind: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from laneway.compressed import DAMAGED, text_of
+from laneway.compressed import DAMAGED, damage, text_of
 from laneway.errors import UsageError, reason_of
 
 LONGEST_LINE = 1 << 26
@@ -35,7 +35,7 @@ def load_points(path: Path) -> NDArray[Any]:
     except OSError as error:
         raise UsageError(f"{path}: {reason_of(error)}") from None
     except DAMAGED as error:
-        raise UsageError(f"{path}: {error}") from None
+        raise UsageError(f"{path}: {damage(error)}") from None
     except MemoryError:
         raise UsageError(f"{path}: needs more memory than there is") from None
 

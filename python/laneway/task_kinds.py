@@ -265,7 +265,12 @@ class MatrixProduct(TaskKind):
             raise UsageError(f"{name} must have 1 to {self.MAX_WIDTH} rows, not {array.shape[-1]}")
         if array.dtype.kind not in "biuf":
             raise UsageError(f"{name} must be float32, not {array.dtype}")
-        return array.astype(np.float32)
+        with np.errstate(over="ignore"):
+            made = array.astype(np.float32)
+        large = np.isinf(made) & np.isfinite(array)
+        if large.any():
+            raise UsageError(f"{name} must be float32, which {array[large][0]} is too large for")
+        return made
 
 
 class MandelbrotRow(TaskKind):

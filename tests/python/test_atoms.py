@@ -91,7 +91,7 @@ BROKEN = {
     "nothing": ("", ": is empty"),
     "no dump": ("1 2 3\n", ":1: expected ITEM: TIMESTEP, not '1 2 3'"),
     "control": ("\x1b[31m\n", ":1: expected ITEM: TIMESTEP, not '?[31m'"),
-    "binary": (b"\xff\xfe\x00", "'utf-8' codec can't decode"),
+    "binary": (b"\xff\xfe\x00", ": is no text"),
     "head alone": (HEAD[:30], ":3: the file ends within this line"),
     "no rows": (HEAD + TITLES, ": ends after line 9, before the last 3 of 3 atoms"),
     "two rows": (HEAD + TITLES + "".join(ROWS.splitlines(True)[:2]), ": ends after line 11, before the last 1 of 3"),

@@ -181,3 +181,23 @@ def test_wrong_command(laneway: Run, arguments: list[str]) -> None:
 def test_impossible_graph(laneway: Run, tmp_path: Path, arguments: list[object]) -> None:
     assert_refused(laneway("generate", *arguments, "--output", "g.gr"))
     assert names(tmp_path / "work") == []
+
+
+@pytest.mark.parametrize("words", [["filter", "x > 1"], ["kmeans", "-k", 2], ["md", "--steps", 5]])
+def test_binary_files_are_no_text(laneway: Run, tmp_path: Path, words: list[object]) -> None:
+    path = tmp_path / "noise.bin"
+    path.write_bytes(noise())
+    done = laneway(words[0], path, *words[1:], "--devices", "cpu:1")
+    assert_refused(done)
+    assert done.stderr == f"laneway: {path}: is no text\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["bfs", "g.gr", "--source", 1, "--devices", "cpu:1", "--plot", "p.png"], ["report", "t.json", "-o", "t.html"]],
+)
+def test_a_backend_of_matplotlib_that_is_none(tmp_path: Path, words: list[object]) -> None:
+    """It is told before the run."""
+    done = run_program([COMMAND, *words], {**os.environ, "MPLBACKEND": "nope"}, cwd=tmp_path)
+    assert_refused(done)
+    assert done.stderr == "laneway: the variable MPLBACKEND is 'nope', which is no backend of matplotlib\n"

@@ -69,7 +69,7 @@ def test_promises() -> None:
         (([True], [-1], [0]), "a message has no wildcards"),
         (([True], [0], [-2]), "tag: from -1 to 2147483647, not -2 to -2"),
         (([True], [2**31], [0]), "source: from -1"),
-        (([True], [0.5], [0]), "source: whole numbers"),
+        (([True], [0.5], [0]), r"source: whole numbers, one an event, not float64 of the shape \(1,\)$"),
         (([True], [0], [0], [-1]), "queue: numbers from 0 on"),
         (([[True]], [0], [0]), "one entry an event"),
     ],

@@ -267,3 +267,10 @@ def test_names_of_trees_are_those_of_the_library() -> None:
     assert all(_core.published_tree(name).nodes > 4_000_000 for name in TREES)
     with pytest.raises(lw.UsageError, match=f"there are {', '.join(TREES)}"):
         _core.published_tree("T9")
+
+
+def test_arrays_of_another_shape_are_told_by_it() -> None:
+    with pytest.raises(lw.UsageError, match=r"^keys: whole numbers in one dimension, not int64 of the shape \(1, 2\)$"):
+        lw.merge_sort([[1, 2]], devices="cpu:1")
+    with pytest.raises(lw.UsageError, match=r"^a: whole numbers in 2 dimensions, not float64 of the shape \(1,\)$"):
+        lw.strassen([0.5], [[1]], devices="cpu:1")

@@ -94,6 +94,14 @@ def test_arrays_of_batches(pool: lw.TaskPool, square: lw.TaskBody) -> None:
     assert future.result()[9] == 81, "arguments are those of the call"
 
 
+def test_matrices_are_rounded_to_float32(pool: lw.TaskPool) -> None:
+    given = np.array([[0.1, np.inf], [1e-300, 2.0**40 + 1]])
+    expected = given.astype(np.float32)
+    assert np.array_equal(pool.submit("matmul", given[:1, :1], np.ones((1, 1))).result(), expected[:1, :1])
+    assert pool.submit("matmul", given[:1, 1:], np.ones((1, 1))).result() == np.inf
+    assert np.array_equal(pool.submit("matmul", given[1:, 1:], np.ones((1, 1))).result(), expected[1:, 1:])
+
+
 BAD = [
     (lambda p, s: p.submit(s), "square takes 1 argument, not 0"),
     (lambda p, s: p.submit(s, 1, 2), "square takes 1 argument, not 2"),
@@ -124,6 +132,11 @@ BAD = [
     (lambda p, s: p.submit("matmul", np.ones((2, 2)), np.ones((3, 3))), "takes matrices of one shape"),
     (lambda p, s: p.submit("matmul", np.ones((2000, 2000)), 0), "must have 1 to 1024 rows, not 2000"),
     (lambda p, s: p.submit("matmul", np.ones((0, 0)), np.ones((0, 0))), "must have 1 to 1024 rows, not 0"),
+    (
+        lambda p, s: p.submit_many("matmul", np.full((1, 1, 1), 1e300), np.ones((1, 1, 1))),
+        r"argument 1 of matmul must be float32, which 1e\+300 is too large for",
+    ),
+    (lambda p, s: p.submit("matmul", np.ones((2, 2)), np.diag([1, -1e39])), "argument 2 of matmul .* which -1e.39 is"),
     (lambda p, s: p.submit("mandelbrot", 0, 0, 1, 0, 9), "is one number of columns, 1 to 1048576, not 0"),
     (lambda p, s: p.map(s, [1], chunksize=0), "chunksize must be a whole number from 1"),
     (lambda p, s: p.map(s, [1], chunksize=-1), "chunksize must be a whole number from 1"),

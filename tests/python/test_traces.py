@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import laneway as lw
@@ -371,6 +372,37 @@ def test_ways_to_keep_traces(tmp_path: Path, example: Path, kind: str) -> None:
     assert trace.ranks == ((0, 1, 2, 3) if several else (1,))
     assert (trace.world, trace.complete) == (4, several)
     assert sum(1 for rank in trace.ranks for _ in trace.calls(rank)) == 9 * len(trace.ranks)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_files_beside_traces_are_passed_over(
+    tmp_path: Path, example: Path, pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = pack(b"p sp 3 1\na 1 2 3\n" * 1000)
+    (tmp_path / "run.bin").write_bytes((example / "testtrace-0001.bin").read_bytes())
+    (tmp_path / "whole.gr.gz").write_bytes(whole)
+    (tmp_path / "broken.gr.gz").write_bytes(whole + b"junk")
+    monkeypatch.setattr(Unpacked, "unpack", lambda *_: pytest.fail("it is unpacked"))
+    assert lw.read_trace(tmp_path).ranks == (1,)
+
+
+@pytest.mark.parametrize("content", ["trace", "archive", "nothing that can be told"])
+def test_a_broken_file_that_may_hold_a_trace_is_told(tmp_path: Path, example: Path, content: str) -> None:
+    source = example / "testtrace-0001.bin"
+    (tmp_path / "run.bin").write_bytes(source.read_bytes())
+    broken = tmp_path / "other.gz"
+    if content == "archive":
+        with tarfile.open(broken, "w:gz") as archive:
+            archive.add(source, "run.bin")
+    else:
+        broken.write_bytes(gzip.compress(source.read_bytes()))
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:5] if content == "nothing that can be told" else whole[: len(whole) // 2])
+    words = r"other.gz: broken: .*; it was found in what was asked for, and may hold a trace$"
+    with pytest.raises(lw.UsageError, match=words):
+        lw.read_trace(tmp_path)
+    with pytest.raises(lw.UsageError, match=r"other.gz: broken: [^;]*$"):
+        lw.read_trace(broken)
 
 
 def test_unpacked_files_go_with_the_trace() -> None:

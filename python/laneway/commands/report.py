@@ -10,6 +10,7 @@ from laneway.commands.side_files import side_files
 from laneway.errors import UsageError
 from laneway.file_names import same_file
 from laneway.phases import Phases
+from laneway.plot import require_matplotlib
 from laneway.timelines.recorded import read_timeline
 
 
@@ -25,6 +26,7 @@ def report(
     """A timeline as a page: what devices did when, messages in flight, rates, waits, phases."""
     if output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{output}: the page's name must end in .html")
+    require_matplotlib()
     with side_files(output, is_input=lambda path: same_file(path, timeline)) as (file,), Phases() as phases:
         phases.read("reading the timeline", timeline)
         found = read_timeline(timeline)

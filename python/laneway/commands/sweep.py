@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 from laneway.commands.side_files import side_files
 from laneway.errors import UsageError
 from laneway.plot import check_format
-from laneway.programs.sweep import SweepResult
+from laneway.programs.sweep import MAX_POINTS, SweepResult, require_name
 from laneway.programs.sweep import sweep as calculate
+
+OPTIONS = frozenset(("devices", "timeout"))
+"""What `laneway.sweep` takes beside parameters."""
+ARRAYS = frozenset(("values", "file"))
+"""Names in the archive that are not those of axes, `file` as `numpy.savez` calls the archive itself."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,12 +35,7 @@ def sweep(
     timeout: float = typer.Option(60.0, help="Deadline in seconds for what makes no progress."),
 ) -> None:
     """A formula for all combinations of its parameters' values, as tasks."""
-    parameters: dict[str, NDArray[np.float64]] = {}
-    for given in over:
-        name, values = _parameter(given)
-        if name in parameters:
-            raise UsageError(f"--over {name}: given twice")
-        parameters[name] = values
+    parameters = _parameters(over, taken=OPTIONS if output is None else OPTIONS | ARRAYS)
     if output is not None and output.suffix.lower() != ".npz":
         raise UsageError(f"{output}: the name must end in .npz")
     if plot is not None:
@@ -54,18 +54,35 @@ def sweep(
     _summarise(found)
 
 
+def _parameters(over: list[str], taken: frozenset[str]) -> dict[str, NDArray[np.float64]]:
+    """Each parameter and its values; UsageError for names that are none, and for those that are `taken`."""
+    parameters: dict[str, NDArray[np.float64]] = {}
+    for given in over:
+        name, values = _parameter(given)
+        require_name(name)
+        if name in taken:
+            raise UsageError(f"--over {given}: a parameter of this command cannot be called {name!r}")
+        if name in parameters:
+            raise UsageError(f"--over {name}: given twice")
+        parameters[name] = values
+    return parameters
+
+
 def _parameter(given: str) -> tuple[str, NDArray[np.float64]]:
     """`a=0:1:11` or `a=1,2,3`."""
     name, _, values = given.partition("=")
     try:
-        if ":" in values:
-            first, last, count = values.split(":")
-            if not 1 <= int(count) <= 1 << 32:
-                raise ValueError
-            return name, np.linspace(float(first), float(last), int(count))
-        return name, np.array([float(value) for value in values.split(",")])
+        if ":" not in values:
+            return name, np.array([float(value) for value in values.split(",")])
+        low, high, number = values.split(":")
+        first, last, count = float(low), float(high), int(number)
     except ValueError:
         raise UsageError(f"--over {given}: expected NAME=FIRST:LAST:COUNT or NAME=VALUE,VALUE,...") from None
+    if not 1 <= count <= MAX_POINTS:
+        raise UsageError(f"--over {given}: COUNT must be from 1 to {MAX_POINTS}, not {count}")
+    if not np.isfinite(last - first):
+        raise UsageError(f"--over {given}: FIRST and LAST must be finite, and their difference too")
+    return name, np.linspace(first, last, count)
 
 
 def _write(found: SweepResult, file: Path) -> None:

@@ -129,7 +129,7 @@ def _numbers(name: str, values: ArrayLike) -> NDArray[np.int32]:
     if given.size == 0:
         return np.zeros(0, dtype=np.int32)
     if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise UsageError(f"{name}: whole numbers, one an event, not {given.dtype} in {given.ndim} dimensions")
+        raise UsageError(f"{name}: whole numbers, one an event, not {given.dtype} of the shape {given.shape}")
     if given.min() < -1 or given.max() > np.iinfo(np.int32).max:
         raise UsageError(f"{name}: from -1 to {np.iinfo(np.int32).max}, not {given.min()} to {given.max()}")
     return np.ascontiguousarray(given, dtype=np.int32)

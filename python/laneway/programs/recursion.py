@@ -416,7 +416,8 @@ def _words(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.uint32]:
     """Whole numbers of 32 bits."""
     given = np.asarray(values)
     if given.ndim != dimensions or (given.size and given.dtype.kind not in "iu"):
-        raise UsageError(f"{name}: whole numbers in {dimensions} dimensions, not {given.dtype} in {given.ndim}")
+        wanted = "one dimension" if dimensions == 1 else f"{dimensions} dimensions"
+        raise UsageError(f"{name}: whole numbers in {wanted}, not {given.dtype} of the shape {given.shape}")
     if given.size and (given.min() < 0 or given.max() >= 2**32):
         raise UsageError(f"{name}: from 0 to {2**32 - 1}, not {given.min()} to {given.max()}")
     return np.ascontiguousarray(given, dtype=np.uint32)

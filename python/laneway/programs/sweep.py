@@ -76,9 +76,14 @@ def sweep(formula: str, *, devices: str = "", timeout: float = 60.0, **parameter
     return SweepResult(formula, axes, values.reshape(shape))
 
 
-def _axis(name: str, given: ArrayLike) -> NDArray[np.float64]:
-    if not name.isascii() or keyword.iskeyword(name) or name == "formula":
+def require_name(name: str) -> None:
+    """UsageError for what cannot be the name of a parameter, in Python and in C++."""
+    if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name) or name == "formula":
         raise UsageError(f"a parameter cannot be called {name!r}")
+
+
+def _axis(name: str, given: ArrayLike) -> NDArray[np.float64]:
+    require_name(name)
     try:
         axis = np.atleast_1d(np.asarray(given, dtype=np.float64))
     except (TypeError, ValueError):

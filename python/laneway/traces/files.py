@@ -19,7 +19,7 @@ from laneway.traces.dumpi_calls import WANTED, DumpiCalls
 from laneway.traces.dumpi_types import Datatypes
 from laneway.traces.otf2_calls import Otf2Calls
 from laneway.traces.trace import Trace
-from laneway.traces.unpack import Unpacked, is_packed
+from laneway.traces.unpack import HEAD, Unpacked, content_head, is_packed
 
 _NUMBERED = re.compile(r"(.+)-(\d{4,9})$")
 _OTF2_PARTS = (".def", ".evt")
@@ -110,8 +110,15 @@ def _search(path: Path, name: str, unpacked: list[Unpacked], asked: bool) -> Ite
     elif path.exists() and not path.is_file():
         raise UsageError(f"{name}: neither a file nor a directory")
     elif is_packed(path):
+        if not asked and not _may_hold_traces(path):
+            return
         unpacked.append(Unpacked())
-        inside = unpacked[-1].unpack(path, name)
+        try:
+            inside = unpacked[-1].unpack(path, name)
+        except UsageError as error:
+            if asked:
+                raise
+            raise UsageError(f"{error}; it was found in what was asked for, and may hold a trace") from None
         members = [each for each in sorted(inside.rglob("*")) if each.is_file()]
         for each in members:
             inner = name if len(members) == 1 else f"{name}/{each.relative_to(inside)}"
@@ -123,6 +130,13 @@ def _search(path: Path, name: str, unpacked: list[Unpacked], asked: bool) -> Ite
         yield _Found(path, name, kind)
 
 
+def _may_hold_traces(packed: Path) -> bool:
+    """Whether a packed file is worth unpacking where nobody has asked for it. One that is too damaged to tell is: a
+    trace must not be left out without a word."""
+    head = content_head(packed)
+    return head is None or _kind_of(head, Path(packed.stem).suffix) is not None
+
+
 def _beside_meta(path: Path) -> list[Path]:
     """The files that may be those of the ranks of a `.meta` file."""
     others = sorted(path.parent.iterdir())
@@ -131,14 +145,18 @@ def _beside_meta(path: Path) -> list[Path]:
 
 def _kind(path: Path) -> str | None:
     with path.open("rb") as file:
-        head = file.read(512)
+        return _kind_of(file.read(HEAD), path.suffix)
+
+
+def _kind_of(head: bytes, suffix: str) -> str | None:
+    """The kind of a file that begins so."""
     if head.startswith(MAGIC):
         return "dumpi"
     if head[2:7] == b"OTF2\0":
         return "otf2"
     if head.startswith(b"version=") and b"starttime=" in head:
         return "ascii"
-    return "meta" if path.suffix == ".meta" and b"numprocs=" in head else None
+    return "meta" if suffix == ".meta" and b"numprocs=" in head else None
 
 
 def _dumpi_traces(files: list[_Found]) -> list[Trace]:

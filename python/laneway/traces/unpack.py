@@ -20,6 +20,8 @@ from laneway.errors import UsageError
 
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 _PIECE = 1 << 20
+HEAD = 512
+"""Bytes at a file's begin that tell what it is: those of a tar archive's header."""
 
 
 _alive: weakref.WeakSet[Unpacked] = weakref.WeakSet()
@@ -34,8 +36,39 @@ def remove_unpacked() -> None:
 def is_packed(path: Path) -> bool:
     """Whether a file is a tar archive or compressed."""
     with path.open("rb") as file:
-        head = file.read(512)
-    return any(head.startswith(mark) for mark in _OPENERS) or head[257:262] == b"ustar"
+        head = file.read(HEAD)
+    return _opener(head) is not None or head[257:262] == b"ustar"
+
+
+def content_head(path: Path) -> bytes | None:
+    """How the content of a compressed file begins; None for an archive, compressed or not, for what is compressed
+    twice, and where the file is damaged so early that it cannot be told."""
+    with path.open("rb") as file:
+        opener = _opener(file.read(HEAD))
+    if opener is None:
+        return None
+    head = b""
+    try:
+        with opener(path) as content:
+            while len(head) < HEAD and (piece := content.read1(HEAD - len(head))):
+                head += piece
+    except (*DAMAGED, OSError, ValueError):
+        if not head:
+            return None
+    return None if _opener(head) is not None or _is_tar(head) else head
+
+
+def _opener(head: bytes) -> Any:
+    """What opens a compressed file that begins so; None for others."""
+    return next((opener for mark, opener in _OPENERS.items() if head.startswith(mark)), None)
+
+
+def _is_tar(head: bytes) -> bool:
+    try:
+        tarfile.TarInfo.frombuf(head, tarfile.ENCODING, "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    return True
 
 
 class Unpacked:
@@ -80,13 +113,11 @@ class Unpacked:
 
     def _decompress(self, packed: Path, name: str, target: Path) -> None:
         with packed.open("rb") as file:
-            head = file.read(8)
-        for mark, opener in _OPENERS.items():
-            if head.startswith(mark):
-                with opener(packed) as content:
-                    self._copy(content, target / packed.stem, name)
-                return
-        raise UsageError(f"{name}: broken: neither a tar archive nor a compressed file")
+            opener = _opener(file.read(HEAD))
+        if opener is None:
+            raise UsageError(f"{name}: broken: neither a tar archive nor a compressed file")
+        with opener(packed) as content:
+            self._copy(content, target / packed.stem, name)
 
     def _make(self, directory: Path) -> None:
         signals.temporaries.add(str(directory))
