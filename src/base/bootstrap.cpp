@@ -37,8 +37,8 @@ Number number_of(const char* variable, const char* text) {
 
 int number_of_processes(const char* text) {
     const int size = number_of<int>("LANEWAY_SIZE", text);
-    if (size < 1 || size > most_processes) {
-        refuse("LANEWAY_SIZE", "a number from 1 to " + std::to_string(most_processes), text);
+    if (size < 1 || size > max_processes) {
+        refuse("LANEWAY_SIZE", "a number from 1 to " + std::to_string(max_processes), text);
     }
     return size;
 }

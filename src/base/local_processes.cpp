@@ -181,8 +181,8 @@ private:
 
 std::shared_ptr<bootstrap> local_processes(const std::string& name, int rank, int size, double timeout_seconds) {
     if (name.empty()) throw usage_error("a job of processes needs a name");
-    if (size < 1 || size > most_processes) {
-        throw usage_error("processes of a job: between 1 and " + std::to_string(most_processes) + ", not " +
+    if (size < 1 || size > max_processes) {
+        throw usage_error("processes of a job: between 1 and " + std::to_string(max_processes) + ", not " +
                           std::to_string(size));
     }
     if (rank < 0 || rank >= size) {

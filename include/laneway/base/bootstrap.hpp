@@ -62,7 +62,7 @@ private:
 };
 
 /// Of a job.
-inline constexpr int most_processes = 256;
+inline constexpr int max_processes = 256;
 
 /// A job of this process alone.
 std::shared_ptr<bootstrap> lone_process();
