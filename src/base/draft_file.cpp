@@ -44,9 +44,9 @@ std::string random_name() {
 
 /// Where a chain of links ends, at a file or at none.
 std::filesystem::path behind_links(std::filesystem::path at) {
-    constexpr int most_links = 40;  // as the system's own bound: links may be changed meanwhile
+    constexpr int max_links = 40;  // as the system's own bound: links may be changed meanwhile
     std::error_code none;
-    for (int i = 0; i < most_links && std::filesystem::is_symlink(std::filesystem::symlink_status(at, none)); ++i) {
+    for (int i = 0; i < max_links && std::filesystem::is_symlink(std::filesystem::symlink_status(at, none)); ++i) {
         at = at.parent_path() / std::filesystem::read_symlink(at, none);
     }
     return at;

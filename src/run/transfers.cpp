@@ -172,7 +172,7 @@ void transfers_memory::audit_work() const {
                                std::to_string(own.posted) + " posted, " + std::to_string(own.completed) +
                                " carried out");
         }
-        const transfer_counters found = counters_.copy_out(pe)[0];  // a loop does not keep a vector whose part it visits
+        const transfer_counters found = counters_.copy_out(pe)[0];  // a loop over a part of it does not keep it
         for (const std::uint32_t arrived : found.arrived) {
             if (arrived == 0) continue;
             throw device_fault("a transfer of all warps of PE " + std::to_string(pe) + " was never posted: only " +
