@@ -217,7 +217,7 @@ TEST_F(cache_test, AGraphWhoseEntryCannotBeWrittenIsThereAllTheSame) {
     EXPECT_EQ(arcs_of(read_graph_cached(source_, {}, cache_, tell)), read_first);
     ASSERT_EQ(told.size(), 1u);
     EXPECT_EQ(told[0],
-              "the graph is not kept for the next run: " + entry.string() + ": cannot be written: is a directory");
+              "the graph is not kept for the next run: " + entry.string() + ": cannot be written: it is a directory");
     EXPECT_EQ(arcs_of(cached()), read_first) << "untold";
 }
 
