@@ -9,16 +9,18 @@ import shutil
 import stat
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from laneway import signals
 from laneway.body_functions import why_no_body
 from laneway.body_wrapper import CALL, DESCRIBE, wrapped
-from laneway.compiled_files import key_of, whole_content, with_digest
+from laneway.compiled_files import keep, key_of, whole_content
 from laneway.errors import SystemError, TaskBodyError, UsageError, reason_of
-from laneway.pending_file import PendingFile
 
 FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared")
 COMPILERS = ("c++", "g++", "clang++")
@@ -62,35 +64,52 @@ class CompilerError(Exception):
 
 def load_body(source: str, entry: str, flags: tuple[str, ...], cache: Path | None) -> BodyTypes:
     """Compile the source unless that has been done before, and load it. Raises TaskBodyError where it does not compile,
-    SystemError where files cannot be written."""
+    SystemError where there is no temporary folder for that; a warning where it cannot be kept."""
     compiler = find_compiler()
     if "clang" not in version_of(compiler):  # GCC would let bodies share what their types of the same name have
         flags = ("-fno-gnu-unique", *flags)
     text = wrapped(source, entry, LABEL)
     key = key_of(text, version_of(compiler), *compiler, *FLAGS, *flags, _native(compiler, flags))
 
-    def compiled(to: Path) -> Path:
+    def compile_to(made: Path) -> None:
         try:
-            return _compiled(text, compiler, flags, to)
+            _compile(text, compiler, flags, made)
         except CompilerError as error:
             why = why_no_body(source, entry, error.words, LABEL)
             raise TaskBodyError(f"the body does not compile{f': {why}' if why else ''}; {error}") from None
 
-    if cache is None:
-        with tempfile.TemporaryDirectory(prefix="laneway-") as folder:
-            return _loaded(compiled(Path(folder) / "body.so"))
-    library = cache / f"{key}.so"
-    if whole_content(library) is not None:  # one that was cut off would crash whoever loads it
+    library = None if cache is None else cache / f"{key}.so"
+    if library is not None and whole_content(library) is not None:  # one that was cut off would crash whoever loads it
         try:
             return _loaded(library)
         except TaskBodyError:
             pass  # damaged: it is made again
+    with _folder_for("body.so") as made:
+        compile_to(made)
+        if library is None or not keep(library, made.read_bytes()):
+            return _loaded(made)
     try:
-        made = _loaded(compiled(library))
+        return _loaded(library)
     except TaskBodyError:
         library.unlink(missing_ok=True)
         raise
-    return made
+
+
+@contextmanager
+def _folder_for(name: str) -> Iterator[Path]:
+    """A file of this name in a temporary folder that goes with it. SystemError where there can be none."""
+    try:
+        holder = tempfile.TemporaryDirectory(prefix="laneway-")
+    except OSError as error:
+        raise SystemError(f"no temporary folder for a body to compile: {reason_of(error)}") from None
+    with holder as folder:
+        file = Path(folder) / name
+        here = {folder, str(file)}
+        signals.temporaries.update(here)
+        try:
+            yield file
+        finally:
+            signals.temporaries.difference_update(here)
 
 
 def find_compiler() -> tuple[str, ...]:
@@ -153,24 +172,13 @@ def own_folder(folder: Path) -> Path:
     return folder
 
 
-def _compiled(text: str, compiler: tuple[str, ...], flags: tuple[str, ...], library: Path) -> Path:
-    """Compile; the library appears whole or not at all."""
-
-    def compile_to(path: Path) -> None:
-        done = _run(compiler, *FLAGS, *flags, "-x", "c++", "-", "-o", str(path), text=text)
-        if done.returncode != 0:
-            words = done.stderr.rstrip() or f"nothing, and ends with exit status {done.returncode}"
-            raise CompilerError(Path(compiler[0]).name, words)
-        if path.exists():  # a compiler that only looks at the text writes none
-            path.write_bytes(with_digest(path.read_bytes()))
-
-    try:
-        with PendingFile(library) as file:
-            file.fill(compile_to)
-            file.commit()
-    except UsageError as error:
-        raise SystemError(str(error)) from None
-    return library
+def _compile(text: str, compiler: tuple[str, ...], flags: tuple[str, ...], library: Path) -> None:
+    done = _run(compiler, *FLAGS, *flags, "-x", "c++", "-", "-o", str(library), text=text)
+    words = done.stderr.rstrip()
+    if done.returncode != 0:
+        raise CompilerError(Path(compiler[0]).name, words or f"nothing, and ends with exit status {done.returncode}")
+    if not library.exists():  # a compiler that only looks at the text
+        raise CompilerError(Path(compiler[0]).name, words or "nothing, and writes no library")
 
 
 def _loaded(path: Path) -> BodyTypes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
+import warnings
 from pathlib import Path
 from typing import Callable
 
@@ -40,7 +40,17 @@ def kept(folder: Path | None, name: str, make: Callable[[], bytes]) -> bytes:
     if found is not None or folder is None:
         return make() if found is None else found
     content = make()
-    with suppress(UsageError), PendingFile(folder / name) as file:  # a full disk, for instance
-        file.fill(lambda path: path.write_bytes(with_digest(content)))
-        file.commit()
+    keep(folder / name, content)
     return content
+
+
+def keep(file: Path, content: bytes) -> bool:
+    """Keep what was compiled for the next run. A warning and False where that cannot be, as on a full disk."""
+    try:
+        with PendingFile(file) as pending:
+            pending.fill(lambda path: path.write_bytes(with_digest(content)))
+            pending.commit()
+    except UsageError as error:
+        warnings.warn(f"what was compiled is not kept for the next run: {error}", RuntimeWarning, stacklevel=4)
+        return False
+    return True

@@ -34,8 +34,8 @@ class TaskBody(ScalarKind):
     The compiler is that of the variable `CXX`, else `c++`, `g++` or `clang++`; `flags` come behind the package's own,
     `-std=c++17 -O2`. Common headers of the standard library are there, others the text includes. What has been compiled
     is kept in the folder `cache`, by default `laneway/bodies` below `$XDG_CACHE_HOME` or `~/.cache`; nobody else may
-    write to it. Raises TaskBodyError, with the compiler's words, for text that does not compile or has no such
-    function.
+    write to it, and a warning says what a full disk has no room for. Raises TaskBodyError, with the compiler's words,
+    for text that does not compile or has no such function.
 
     For a pool with GPUs the same text is compiled by NVRTC when it is submitted there first, with those of the `flags`
     that begin with -D, -U or -I, and linked by nvJitLink into the pool's program. A GPU throws nothing, and has of the

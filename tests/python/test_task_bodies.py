@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +20,8 @@ from pathlib import Path
 import laneway as lw
 import numpy as np
 import pytest
-from laneway import batch
+from laneway import batch, signals
+from laneway.pending_file import PendingFile
 
 
 @pytest.fixture(scope="module")
@@ -349,6 +352,34 @@ def test_the_default_folder_is_the_users(
         lw.TaskBody(source, cache=folder)
     with pytest.raises(lw.UsageError, match="cannot keep compiled bodies"):
         lw.TaskBody(source, cache=counting_compiler)
+
+
+def test_a_full_disk_behind_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pool: lw.TaskPool) -> None:
+    def fill(self: PendingFile, write: object) -> None:
+        raise self._refused(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+
+    monkeypatch.setattr(PendingFile, "fill", fill)
+    with pytest.warns(
+        RuntimeWarning, match="is not kept for the next run: .*so: cannot be written: no space left"
+    ) as told:
+        body = lw.TaskBody("int value() { return 41; }", cache=tmp_path)
+    assert told[0].filename == __file__
+    assert pool.submit(body).result() == 41
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_left_of_what_was_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = set(signals.temporaries)
+    lw.TaskBody("int value() { return 42; }", cache=tmp_path / "cache")
+    with pytest.raises(lw.TaskBodyError, match="nothing, and writes no library"):
+        lw.TaskBody("int value() { return 43; }", cache=tmp_path / "cache", flags=["-fsyntax-only"])
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert signals.temporaries == before
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(lw.SystemError, match="no temporary folder for a body to compile: no such file"):
+        lw.TaskBody("int value() { return 44; }", cache=tmp_path / "cache")
 
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
