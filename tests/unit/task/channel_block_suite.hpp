@@ -292,8 +292,8 @@ TEST_P(block_stack_test, WhatABlockKeepsNeverSeesAQueueAndAllBlocksGetSome) {
 
 TEST_P(block_stack_test, WhateverThereIsOfRoom) {
     std::uint64_t kept = 0, yields = 0;
-    every_fourth_round(GetParam(), [&](const options& o) {
-        const std::uint32_t number = is_checked(GetParam()) ? 16 + static_cast<std::uint32_t>(o.seed % 16) : 300;
+    every_round_within(GetParam(), [&](const options& o) {
+        const std::uint32_t number = is_checked(GetParam()) ? 60 + static_cast<std::uint32_t>(o.seed % 16) : 300;
         const halved made = halve(o, number, std::uint64_t{16} << 7 * o.seed % 9, 2);
         kept += made.did.kept;
         yields += made.did.yields;
