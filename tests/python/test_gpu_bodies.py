@@ -170,7 +170,8 @@ def test_what_was_compiled_is_used_again(tools: Toolkit, tmp_path: Path, monkeyp
     monkeypatch.setattr(Toolkit, "compile", lambda *_: pytest.fail("it has been compiled"))
     assert body.ptx(90) == first
     monkeypatch.setattr(Toolkit, "compile", lambda *_: first)
-    assert body_of(body.source, folder).ptx(90) == first, "nothing can be kept where there is no folder"
+    with pytest.warns(RuntimeWarning, match="is not kept"):
+        assert body_of(body.source, folder).ptx(90) == first, "nothing can be kept where there is no folder"
     folder.mkdir()
     for _ in range(2):
         body_of(body.source, folder).ptx(90)
