@@ -18,5 +18,18 @@ struct script_options {
     match_rules rules;
 };
 
+/// Calls `run(team, lanes)` on one team of the PE: a block of warps, or a warp.
+template <bool Block, class Ctx, class Run>
+LANEWAY_FN void as_team(Ctx& ctx, const Run& run) {
+    if (ctx.block() != 0) return;
+    if constexpr (Block) {
+        match_block<Ctx> team(ctx, reinterpret_cast<match_block_shared*>(ctx.shared()));
+        run(team, static_cast<std::uint64_t>(ctx.n_warps() * Ctx::warp_lanes));
+    } else if (ctx.warp() == 0) {
+        match_warp<Ctx> team(ctx);
+        run(team, std::uint64_t{Ctx::warp_lanes});
+    }
+}
+
 }  // namespace
 }  // namespace laneway::test

@@ -20,14 +20,7 @@ struct matching_program {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        if (ctx.block() != 0) return;
-        if constexpr (Block) {
-            match_block<Ctx> team(ctx, reinterpret_cast<match_block_shared*>(ctx.shared()));
-            run(team, static_cast<std::uint64_t>(ctx.n_warps() * Ctx::warp_lanes));
-        } else if (ctx.warp() == 0) {
-            match_warp<Ctx> team(ctx);
-            run(team, Ctx::warp_lanes);
-        }
+        as_team<Block>(ctx, [&](auto& team, std::uint64_t lanes) { run(team, lanes); });
     }
 
 private:

@@ -46,8 +46,9 @@ public:
             incoming_message message;
             bool stays_there = false;
             const auto suits = [&](const incoming_message& found) {
-                stays_there = stays(ctx, found, wanted);
-                return is_wanted(ctx, found, wanted);
+                const bool comes = is_wanted(ctx, found, wanted);
+                stays_there = !comes && is_too_long(found, wanted);
+                return comes;
             };
             const content seen =
                 at < in.n_slots ? rings_.find_in_slot(ctx, in, source, ticket, message, suits) : content::other;
@@ -86,12 +87,11 @@ private:
         return wanted.all || (accepted && message.bytes <= wanted.most) ||
                (wanted.awaited && is_awaited(ctx, message.key));
     }
-    /// Whether it is the one that a matched probe looks for, and is too long for it: it keeps its turn, and in order
-    /// nothing behind it is what the probe may have.
-    [[nodiscard]] LANEWAY_FN bool stays(Ctx& ctx, const incoming_message& message,
-                                        const wanted_messages& wanted) const {
+    /// Whether it is what a matched probe looks for, but for its length: it keeps its turn, and in order nothing behind
+    /// it is what the probe may have.
+    [[nodiscard]] LANEWAY_FN bool is_too_long(const incoming_message& message, const wanted_messages& wanted) const {
         return wanted.accepted_by != nullptr && !view_.rules.is_unordered() && message.bytes > wanted.most &&
-               wanted.accepted_by->accepts(message.key) && !is_wanted(ctx, message, wanted);
+               wanted.accepted_by->accepts(message.key);
     }
     LANEWAY_FN bool take_from(Ctx& ctx, int source) const {
         const chunk_receiver& in = shard_.from[source];
