@@ -42,11 +42,14 @@ private:
         bounded_spin spin;
         std::uint64_t asked = ask(ctx, words);
         do {
-            // Partner: the store in tell(): who is refused comes behind the look.
-            const scan_verdict last{ctx.load(words + device_heap_layout::last_verdict, order::acquire, scope::device)};
-            if (last.number() > asked) {
-                const bool answers = last.what() == scan_verdict::none && last.pages() <= pages;
-                if (answers) return {};
+            std::uint64_t* const verdict = words + device_heap_layout::last_verdict;
+            const auto has_come = [&] {
+                return scan_verdict{ctx.load(verdict, order::relaxed, scope::device)}.number() > asked;
+            };
+            if (has_come()) {
+                // Partner: the store in look_and_tell: who is refused comes behind the look.
+                const scan_verdict last{ctx.load(verdict, order::acquire, scope::device)};
+                if (last.what() == scan_verdict::none && last.pages() <= pages) return {};
                 if (last.what() == scan_verdict::found) return {.contended = true};
                 asked = ask(ctx, words);
             }
@@ -54,7 +57,9 @@ private:
             if (ctx.load(turn, order::relaxed, scope::device) != 0) continue;
             // Partner: the release store below: a look sees what others have claimed in theirs.
             if (ctx.exchange(turn, 1, order::acquire, scope::device) != 0) continue;
-            const page_reservation got = look_and_tell(ctx, words, pages, look);
+            // Between this lane's look at the verdict and its turn one may have been told.
+            const page_reservation got =
+                has_come() ? page_reservation{.contended = true} : look_and_tell(ctx, words, pages, look);
             ctx.store(turn, 0, order::release, scope::device);
             if (got.count != 0 || !got.contended) return got;
         } while (spin.next(ctx, site) == status::ok);
