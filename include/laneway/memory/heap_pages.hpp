@@ -153,10 +153,9 @@ private:
         std::uint32_t looks = 0;
         const bool sure = heap_.set_of(use, quota_).find(ctx, start, [&](std::uint32_t page) {
             found = {page, words_.reserve_in(ctx, page, use, quota_, wanted, contended)};
-            contended = contended || ++looks == max_looks;
-            return found.count != 0 || looks == max_looks;
+            return found.count != 0 || ++looks == max_looks;
         });
-        return sure && !contended;
+        return sure && !contended && looks < max_looks;
     }
     /// Takes the first free page from the begin of the region on; where none is free, or the quota has no more, a page
     /// of another size in which nothing is held, or, within the quota, of another quota.
