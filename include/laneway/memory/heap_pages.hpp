@@ -27,10 +27,10 @@ public:
             // Few lanes of all that find no room open a page for them: else each would have one.
             if (turn == 0) at_a_time = openers(ctx, use);
             std::uint32_t* const word = heap_.opener_of(use, quota_, (start + turn) % at_a_time);
-            if (begins_turn(ctx, word)) {
+            if (words_.begins_turn(ctx, word)) {
                 sure = in_open_page(ctx, use, wanted, place, found);
                 if (found.count == 0) sure = in_fresh_page(ctx, use, wanted, place, found) && sure;
-                end_turn(ctx, word);
+                words_.end_turn(ctx, word);
                 if (found.count != 0 || sure) return found;
             }
             be_patient(ctx, turn);
@@ -59,9 +59,9 @@ public:
         for (std::uint32_t turn = 0; turn < max_turns; ++turn) {
             if (too_few_pages(ctx, count)) return found;
             // In turn, as two that claim pages of one row would refuse each other.
-            if (begins_turn(ctx, word)) {
+            if (words_.begins_turn(ctx, word)) {
                 claim_within_quota(ctx, count, found);
-                end_turn(ctx, word);
+                words_.end_turn(ctx, word);
                 return found;
             }
             be_patient(ctx, turn);
@@ -92,16 +92,6 @@ private:
     static constexpr std::uint32_t pages_an_opener = 512;
     static constexpr std::uint32_t pieces_an_opener = 1024;
 
-    /// Partner: the release store in end_turn: who has the turn sees the pages that others have opened in theirs.
-    template <class Ctx>
-    [[nodiscard]] static LANEWAY_FN bool begins_turn(Ctx& ctx, std::uint32_t* word) {
-        return ctx.load(word, order::relaxed, scope::device) == 0 &&
-               ctx.exchange(word, 1u, order::acquire, scope::device) == 0;
-    }
-    template <class Ctx>
-    static LANEWAY_FN void end_turn(Ctx& ctx, std::uint32_t* word) {
-        ctx.store(word, 0u, order::release, scope::device);
-    }
     /// Thousands may wait for a page that one opens: they soon look seldom.
     template <class Ctx>
     static LANEWAY_FN void be_patient(Ctx& ctx, std::uint32_t turn) {

@@ -25,7 +25,7 @@ public:
     /// As heap_pages::claim_span.
     template <class Ctx>
     [[nodiscard]] LANEWAY_SLOW page_reservation claim_span(Ctx& ctx, std::uint32_t count) const {
-        return decide(ctx, page_word::free, count, [&] { return look_for_row(ctx, count); });
+        return decide(ctx, page_word::free, count, [&] { return look_in_turn(ctx, count); });
     }
 
 private:
@@ -155,6 +155,15 @@ private:
         return found.count != 0;
     }
 
+    /// With the turn of those who claim spans by sets: two that claim pages of one row would leave some between them.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN page_reservation look_in_turn(Ctx& ctx, std::uint32_t count) const {
+        std::uint32_t* const word = heap_.opener_of(page_word::free, quota_, 0);
+        if (!words_.begins_turn(ctx, word)) return {.contended = true};
+        const page_reservation found = look_for_row(ctx, count);
+        words_.end_turn(ctx, word);
+        return found;
+    }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN page_reservation look_for_row(Ctx& ctx, std::uint32_t count) const {
         page_reservation found;

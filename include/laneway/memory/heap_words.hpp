@@ -117,6 +117,18 @@ public:
         return heap_.n_pages;
     }
 
+    /// Takes the turn that a word gives, where no lane has it.
+    template <class Ctx>
+    [[nodiscard]] static LANEWAY_FN bool begins_turn(Ctx& ctx, std::uint32_t* word) {
+        // Partner: the release store in end_turn: who has the turn sees the pages that others have opened in theirs.
+        return ctx.load(word, order::relaxed, scope::device) == 0 &&
+               ctx.exchange(word, 1u, order::acquire, scope::device) == 0;
+    }
+    template <class Ctx>
+    static LANEWAY_FN void end_turn(Ctx& ctx, std::uint32_t* word) {
+        ctx.store(word, 0u, order::release, scope::device);
+    }
+
     /// The words of all quotas, in one: the same later, with `in_hand` as many as the lane has taken itself, says that
     /// no lane had pages in hand between. For a sum of settled pages grows, and while it does not, nothing else that is
     /// added makes up for what is taken away.
