@@ -20,7 +20,7 @@ public:
     LANEWAY_FN channel_agent(const View& view, Out& out, const roles& mine, std::byte* shared,
                              block_team<Ctx>* team = nullptr, std::uint32_t component = 0)
         : warp_(view, out, mine), of_body_(warp_.node_of(~std::uint32_t{0}, warp_.none)), search_(warp_.own),
-          blocks_(shared, team, component), kept_(view.set.stacks, mine, shared + View::team_bytes) {}
+          blocks_(shared, team, component), kept_(view.set.stacks, mine, warp_.number, shared + View::team_bytes) {}
 
     /// As channel_node's, for the first level of a channel. Does not wait: a body that finds no space does something
     /// else, or returns.
@@ -150,8 +150,7 @@ private:
     LANEWAY_FN bool run_if(Ctx& ctx, channel_source from, channel_batch& all, copy_type& copy) {
         all.from = from;
         if (from == channel_source::nothing || from == channel_source::block) return from == channel_source::block;
-        std::uint32_t hungry = 0;
-        if constexpr (View::keeps) hungry = kept_.hungry_warps(ctx, warp_);
+        if constexpr (View::keeps) kept_.look_for_requests(ctx);
         const outcome out = run(ctx, all, copy);
         if (from == channel_source::queue) {
             claims::end_batch(ctx, warp_, all, out, View::keeps ? kept_.owed() : nullptr);
@@ -160,7 +159,7 @@ private:
             all.made.tell(ctx, warp_.view.set);
             kept_.end_batch(ctx, warp_, all, copy, all.made.queue(), out);
         }
-        if constexpr (View::keeps) kept_.share(ctx, warp_, hungry);
+        if constexpr (View::keeps) kept_.share(ctx, warp_);
         return true;
     }
     /// Runs a channel_batch. The whole warp; how it ended on this lane.

@@ -79,10 +79,11 @@ private:
     static LANEWAY_FN std::uint32_t share_of(const View& view, std::uint32_t ready) {
         return static_cast<std::uint32_t>(std::uint64_t{ready} * view.set.n_shards / (2 * view.blocks)) + 1;
     }
-    LANEWAY_FN void say_stack(Ctx& ctx, const warp_type& warp, const kept_type& kept) const {
+    LANEWAY_FN void say_stack(Ctx& ctx, const warp_type& warp, kept_type& kept) const {
+        kept.look_for_requests(ctx);
         team_.say_stack(ctx, kept.bottom(), kept.stack()->size(ctx), warp.is_stuck());
     }
-    LANEWAY_FN void say_kept(Ctx& ctx, const warp_type& warp, const kept_type& kept, const channel_batch& taken) const {
+    LANEWAY_FN void say_kept(Ctx& ctx, const warp_type& warp, kept_type& kept, const channel_batch& taken) const {
         say_stack(ctx, warp, kept);
         team_.say_kept(ctx, taken.place, taken.base, kept.slot(taken), kept.stack()->slot_bytes());
     }
@@ -179,14 +180,13 @@ private:
     /// The end of what the block has run, where it keeps something, and what it runs next. The leader.
     LANEWAY_FN void end_and_go_on(Ctx& ctx, warp_type& warp, kept_type& kept, std::uint32_t number, std::uint32_t count,
                                   std::uint32_t yields, std::uint32_t filled, bool may_go_on) {
-        const std::uint32_t hungry = kept.hungry_warps(ctx, warp);
         kept.reclaim(ctx, team_.end(ctx));
         if (number == warp_type::none) {
             end_taken(ctx, warp, kept, yields, filled);
         } else {
             end_claimed(ctx, warp, number, count, yields, filled, kept.owed());
         }
-        kept.share(ctx, warp, hungry);
+        kept.share(ctx, warp);
         channel_batch next;
         copy_type unused;
         if (may_go_on && kept.take_next(ctx, warp, next, unused)) {
