@@ -42,7 +42,10 @@ public:
 
     /// The queue that is to be served next; none.
     LANEWAY_FN std::uint32_t choose(Ctx& ctx, warp_type& warp, unsigned idle_turns) {
-        if (warp.turn % turns_to_correct == 0) warp.chooser.correct_flags(ctx, warp.own, words_to_correct);
+        // Also of a warp without work, to which others give: a flag may be lost just then.
+        if (warp.turn % turns_to_correct == 0 || idle_turns % turns_to_doubt == turns_to_doubt / 2) {
+            warp.chooser.correct_flags(ctx, warp.own, words_to_correct);
+        }
         const auto mine = warp.chooser.choose(ctx, warp.own, warp.turn);
         if (mine.exists && mine.is_due) return mine.queue;
         // What others give to this warp comes to its own shard.
