@@ -69,25 +69,19 @@ public:
     template <class Shared>
     LANEWAY_FN channel_source take(Ctx& ctx, warp_type& warp, channel_batch& all, copy_type& copy,
                                    const Shared& shared) {
-        if (!keeps_) return shared(ctx);
-        const std::uint32_t size = stack_.size(ctx);
-        // Where nothing finds space, what is deepest may lie in a queue.
-        const bool is_stuck = warp.is_stuck();
-        tell_closed_in_time(ctx, warp, size);
-        const std::uint32_t ready = stack_.n_ready(ctx);
-        const bool has_none = size + ready == 0, has_few = has_none || 2 * (size + ready) < together;
-        requests_.note(ctx, has_few, warp.turn);
-        // Seldom, as what comes on top of a stack that is in use makes it as high again.
-        const bool others_first = is_stuck  ? warp.turn % 3 != 0
-                                  : has_few ? warp.turn % turns_to_fill == 0
-                                            : warp.turn % turns_to_queues == 0;
-        if (has_none) tell_owed(ctx, warp);
-        if (has_none || (others_first && ready < lanes)) {
+        std::uint32_t size = 0, ready = 0;
+        bool looks_further = true;
+        if constexpr (View::keeps) {
+            if (keeps_) looks_further = looks_first(ctx, warp, size, ready);
+        }
+        const bool has_none = size + ready == 0;
+        if (looks_further) {
             const channel_source from = shared(ctx);
             if (has_none || from != channel_source::nothing) return from;
         }
+        if constexpr (!View::keeps) return channel_source::nothing;
         // Continuations end whatever there is of space.
-        if (ready >= lanes || size == 0 || (is_stuck && ready != 0)) return take_frames(ctx, all);
+        if (ready >= lanes || size == 0 || (warp.is_stuck() && ready != 0)) return take_frames(ctx, all);
         return take_stack(ctx, warp, size, all, copy);
     }
     /// Takes the element that the block runs behind the last one, without a turn between; false where there is none, or
@@ -152,6 +146,21 @@ private:
     using frames = typename frames_of<typename View::kernel_types>::type;
     static constexpr bool has_frames = !std::is_same_v<frames, no_frames>;
 
+    /// Elements and continuations that the warp has, and whether it looks for those of others first.
+    LANEWAY_FN bool looks_first(Ctx& ctx, warp_type& warp, std::uint32_t& size, std::uint32_t& ready) {
+        size = stack_.size(ctx);
+        tell_closed_in_time(ctx, warp, size);
+        ready = stack_.n_ready(ctx);
+        const bool has_none = size + ready == 0, has_few = has_none || 2 * (size + ready) < together;
+        requests_.note(ctx, has_few, warp.turn);
+        if (has_none) tell_owed(ctx, warp);
+        // Seldom, as what comes on top of a stack that is in use makes it as high again. Where nothing finds space,
+        // what is deepest may lie in a queue.
+        const bool others_first = warp.is_stuck() ? warp.turn % 3 != 0
+                                  : has_few       ? warp.turn % turns_to_fill == 0
+                                                  : warp.turn % turns_to_queues == 0;
+        return has_none || (others_first && ready < lanes);
+    }
     static LANEWAY_FN std::uint32_t part_of(std::uint32_t size) { return size / 2 < lanes ? size / 2 : lanes; }
     /// Number of the stack in the block.
     static LANEWAY_FN std::uint32_t index_of(const roles& mine) {

@@ -11,7 +11,7 @@
 
 namespace laneway {
 
-/// Where the elements of a batch come from; a warp that has worked with its block has none left to run.
+/// Where the elements of a batch come from; those for a block are run by the block, which is called to them.
 enum class channel_source : std::uint32_t { nothing, queue, stack, frames, block };
 
 /// Elements that the lanes of a warp run together, one a lane at most.
