@@ -53,12 +53,9 @@ matching_engine::queue_memory::queue_memory(const std::shared_ptr<device>& owner
 }
 
 match_queue_ref matching_engine::queue_memory::ref() const {
-    return {entries.data(),
-            chains.data(),
-            free_entries.data(),
-            state.data(),
-            static_cast<std::uint32_t>(entries.size()),
-            n_chains};
+    return {
+        entries.data(), chains.data(), free_entries.data(), state.data(), static_cast<std::uint32_t>(entries.size()),
+        n_chains};
 }
 
 matching_engine::matching_engine(const std::shared_ptr<device>& owner, const matching_options& options)

@@ -103,15 +103,14 @@ device_heap_options payload_options(const communicator_options& o) {
 /// Chains of an engine, or buckets of a table, twice as many as entries wait there. All requests may be receives of one
 /// engine, so it has entries for them; but engines share receives out, and chains that are longer lose nothing.
 std::uint32_t chains_of(const communicator_options& o, int n_pes) {
-    const std::uint32_t sharing = o.rules.no_any_tag ? o.engines : std::min(o.engines, static_cast<std::uint32_t>(n_pes));
+    const std::uint32_t sharing =
+        o.rules.no_any_tag ? o.engines : std::min(o.engines, static_cast<std::uint32_t>(n_pes));
     return std::bit_ceil(2 * std::max(o.requests / sharing, o.unexpected));
 }
 
 matching_options engine_options(const communicator_options& o, int n_pes) {
-    return {.posted = o.requests + spare_places,
-            .unexpected = places(o),
-            .chains = chains_of(o, n_pes),
-            .rules = o.rules};
+    return {
+        .posted = o.requests + spare_places, .unexpected = places(o), .chains = chains_of(o, n_pes), .rules = o.rules};
 }
 
 }  // namespace
@@ -133,7 +132,9 @@ two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owne
     free_places.copy_in(all);
     shard_state empty{};
     empty.n_free = empty.min_free = places(options);
+    empty.opened = options.rules.is_unordered() || options.rules.no_unexpected ? 0 : 1;
     state.copy_in(&empty, 1);
+    read.copy_in(std::vector<ring_progress>(read.size(), {empty.opened != 0 ? ring_progress::open : 0, 0}));
 }
 
 two_sided_memory::two_sided_memory(machine& machine, const communicator_options& options, std::uint32_t number)
@@ -255,8 +256,14 @@ void two_sided_memory::clear() {
 }
 
 matching_statistics two_sided_memory::statistics(const shard_memory& shard) const {
-    if (shard.engine) return shard.engine->statistics();
     const shard_state state = shard.state.copy_out()[0];
+    if (shard.engine) {
+        matching_statistics all = shard.engine->statistics();
+        all.counts.messages += state.met;
+        all.counts.receives += state.met;
+        all.counts.matches += state.met;
+        return all;
+    }
     matching_statistics all;
     all.counts = state.counts;
     all.counts.receives += state.met;
@@ -270,7 +277,7 @@ matching_statistics two_sided_memory::statistics(const shard_memory& shard) cons
 /// Slots of its rings whose messages have come in.
 std::uint64_t two_sided_memory::slots_taken(const shard_memory& shard) {
     std::uint64_t n = 0;
-    for (const ring_progress& ring : shard.read.copy_out()) n += ring.next;
+    for (const ring_progress& ring : shard.read.copy_out()) n += ring_progress::ticket_of(ring.next);
     for (const std::uint32_t taken : shard.taken.copy_out()) n += taken;
     return n;
 }

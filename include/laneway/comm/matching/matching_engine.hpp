@@ -238,7 +238,8 @@ LANEWAY_FN match_result matching_engine_ref::arrive_together(Team& team, bool ac
     if (found != 0) result = match_with(posted.entries[found - 1]);
     const std::uint32_t matched = any_posted ? posted.remove(team, found != 0, found - 1) : 0;
     const bool waits = comes && found == 0 && !rules.no_unexpected;
-    const std::uint32_t queued = matched < all ? unexpected.append(team, waits, message, handle, rules.allowed_kinds()) : 0;
+    const std::uint32_t queued =
+        matched < all ? unexpected.append(team, waits, message, handle, rules.allowed_kinds()) : 0;
     if (comes && found == 0) result.outcome = waits ? match_outcome::queued : match_outcome::refused;
     count(team, 0, all, queued, matched, looks);
     return result;
