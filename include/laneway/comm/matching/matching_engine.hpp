@@ -400,7 +400,7 @@ template <class Ctx>
 LANEWAY_FN match_result matching_engine_ref::cancel(Ctx& ctx, bool active, const match_key& receive,
                                                     std::uint32_t handle) const {
     std::uint32_t found = 0;
-    if (active) {
+    if (active && !breaks_rules(receive)) {  // else it has never waited, and there are no chains for it
         found = posted.chains[posted.chain_of(receive)].first;
         const auto is_it = [&](const match_entry& entry) { return entry.handle == handle && entry.key == receive; };
         while (found != 0 && !is_it(posted.entries[found - 1])) {
