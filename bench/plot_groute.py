@@ -28,7 +28,7 @@ PROGRAMS_X4 = "2026-11-21-h200-x4.json"
 TO_HOST = "2026-11-24-h200-channels-tasks.json"
 GRAPHS_X4 = "2026-11-27-h200-x4.json"
 GRAPHS_X2 = "2026-11-29-h200-x2.json"
-PUSH_X2 = "2026-11-30-h200-x2.json"
+PUSH_X2 = "2026-11-30-h200-x2-whole.json"
 EIGHT_THREADS = "2026-11-29-h200-recursion.json"
 
 KRONECKER, ROADS, GRID = "kronecker:21:180000000", "data/USA-road-d.NY.gr.gz", "grid:6000:4000:59500000"

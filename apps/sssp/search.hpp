@@ -24,7 +24,8 @@ struct search_part {
     template <class Key>
     [[nodiscard]] worklist_share<relax_arcs<Vertex, Key>> share() const {
         const graph_rows<Vertex> rows = graph.rows();
-        return {{rows.offsets, rows.heads, rows.weights, overflowed.data()},
+        const bool weighted = rows.weights != nullptr;
+        return {{rows.offsets, rows.heads, weighted ? rows.weights : unit.data(), weighted ? ~std::uint64_t{0} : 0},
                 rows.ranges,
                 rows.first,
                 rows.count,
@@ -34,13 +35,15 @@ struct search_part {
 
     graph_part<Vertex> graph;
     hub_shards hubs;
-    buffer<std::uint32_t> overflowed;
+    buffer<std::uint32_t> unit;  ///< the weight of arcs that have none of their own
 
 private:
     search_part(const std::shared_ptr<device>& owner, const std::vector<std::uint64_t>& starts, bool weighted,
                 const graph::csr_slice<Vertex>& rows)
         : graph(owner, rows, starts, weighted),
-          hubs(owner, rows.offsets, weighted ? rows.weights : std::span<const std::uint32_t>{}), overflowed(owner, 1) {}
+          hubs(owner, rows.offsets, weighted ? rows.weights : std::span<const std::uint32_t>{}), unit(owner, 1) {
+        unit.copy_in(std::vector<std::uint32_t>{1});
+    }
 };
 
 template <class Vertex, class Key, int Warps = 16>
@@ -54,15 +57,12 @@ public:
              shortest_paths_result& result) {
         list_.set_policy(policy);
         list_.set_fused(fused);
-        for (auto& part : parts_) part.overflowed.fill_bytes(0);
         list_.start_with({sources.begin(), sources.end()});
         result.report = run_keys(runtime_, list_);
         result.waves = list_.waves();
         result.items = result.report.items;
         result.key_bits = static_cast<int>(sizeof(Key) * 8);
-        for (const auto& part : parts_) {
-            if (part.overflowed.copy_out()[0] != 0) return false;
-        }
+        if (list_.overflowed()) return false;
         collect(result);
         return true;
     }

@@ -27,8 +27,10 @@ std::string deadline(const fault_scene& scene) {
 }
 
 std::string missing_element(const fault_record& record) {
+    const std::string element = "element " + std::to_string(record.number);
+    if (record.number < record.limit) return element + " is out of reach of loads and stores";
     const std::string there = record.limit == 0 ? "none" : "0 to " + std::to_string(record.limit - 1);
-    return "element " + std::to_string(record.number) + ", where there are " + there;
+    return element + ", where there are " + there;
 }
 
 /// How many working warps came, of all of them.

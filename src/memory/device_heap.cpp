@@ -14,7 +14,7 @@ constexpr std::size_t region_alignment = 256;  // of device::allocate
 static_assert(region_alignment % destructive_bytes == 0);
 
 /// Of openers of a set.
-constexpr std::size_t opener_words = device_heap_layout::max_openers * line_words;
+constexpr std::size_t opener_words = device_heap_layout::opener_lines * line_words;
 
 /// Words that begin on a line of their own.
 std::size_t whole_lines(std::size_t words) { return (words + line_words - 1) / line_words * line_words; }
@@ -61,14 +61,20 @@ std::size_t device_heap::counter_count(const device_heap_layout& layout) {
     return (std::size_t{layout.n_quotas} * device_heap_layout::count_lines + 1) * device_heap_layout::line_words;
 }
 
+/// Counters, then what looks at every page tell.
+std::size_t device_heap::long_word_count(const device_heap_layout& layout) {
+    return counter_count(layout) + (std::size_t{layout.n_sets()} + 1) * device_heap_layout::line_words;
+}
+
 std::size_t device_heap::bytes_of(const device_heap_options& options) {
     const device_heap_layout layout = measure(options);
-    return layout.bytes() + word_count(layout) * sizeof(std::uint32_t) + counter_count(layout) * sizeof(std::uint64_t);
+    return layout.bytes() + word_count(layout) * sizeof(std::uint32_t) +
+           long_word_count(layout) * sizeof(std::uint64_t);
 }
 
 device_heap::device_heap(const std::shared_ptr<device>& owner, const device_heap_options& options)
     : layout_(measure(options)), region_(owner, layout_.bytes()), words_(owner, word_count(layout_)),
-      counts_(owner, counter_count(layout_)) {
+      counts_(owner, long_word_count(layout_)) {
     const std::size_t sets = layout_.n_sets();
     layout_.region = region_.data();
     layout_.openers = words_.data();
@@ -76,6 +82,7 @@ device_heap::device_heap(const std::shared_ptr<device>& owner, const device_heap
     layout_.sets = layout_.pages + whole_lines(layout_.n_pages);
     layout_.pieces = layout_.sets + whole_lines(sets * page_set::word_count(layout_.n_pages));
     layout_.counts = counts_.data();
+    layout_.scans = layout_.counts + counter_count(layout_);
     fill_stock();
     allow(options.quotas.empty() ? std::vector<memory_quota>{{"all"}} : options.quotas);
 }
@@ -83,10 +90,13 @@ device_heap::device_heap(const std::shared_ptr<device>& owner, const device_heap
 /// The set of free pages has them all.
 void device_heap::fill_stock() {
     std::vector<std::uint32_t> stock(page_set::word_count(layout_.n_pages));
-    const std::size_t n_words = page_set(stock.data(), layout_.n_pages).n_words();
-    std::uint32_t* const bits = stock.data() + page_set::first_word;
-    for (std::size_t page = 0; page < layout_.n_pages; ++page) bits[page / 32] |= 1u << page % 32;
-    for (std::size_t word = 0; word < n_words; ++word) bits[n_words + word / 32] |= 1u << word % 32;
+    std::size_t members = layout_.n_pages;
+    std::uint32_t* bits = stock.data() + page_set::first_word;
+    for (std::uint32_t level = 0; level < page_set::n_levels; ++level) {
+        for (std::size_t i = 0; i < members; ++i) bits[i / 32] |= 1u << i % 32;
+        members = page_set::level_words(layout_.n_pages, level);
+        bits += members;
+    }
     words_.copy_in(stock.data(), stock.size(), static_cast<std::size_t>(layout_.sets - words_.data()));
 }
 

@@ -3,15 +3,16 @@
 //
 //   bench_device_heap --devices "cuda:0" --patterns "same;phases;mixed;passed;fill" --bytes "16;64;1024" --json FILE
 //
-// Each lane holds `live` pieces. `same`: a step frees one of them and allocates another one of the same size, all lanes
-// of a warp in step. `phases`: all lanes allocate all of theirs, then free all. `mixed`: as `same`, with sizes drawn at
-// random from 16 bytes up to --bytes, whose logarithms are spread evenly. `passed`: as `mixed`, and a piece is freed by
-// a lane of another warp. A lane's clock of the slowest lane counts, from the first step to the last. The first word of
-// each piece says whose it is, and is looked at before it is freed. With the pieces of the last step live, `slack` is
-// the part of the pages in which something is live that no piece has, and `peak` the bytes of pages, most at once, for
-// each byte that was asked for. `fill` tells what one can get out of a heap of --heap-mib: lanes allocate sizes as
-// those of `mixed` until the first is refused, free each piece with a chance of a half, and do it again. `served` and
-// `served again` are the parts of the heap's bytes that were asked for and live at these refusals.
+// Each lane holds `live` pieces. `same`: a step frees one of them and allocates another one of the same size, all
+// lanes of a warp in step. `phases`: all lanes allocate all of theirs, then free all. `mixed`: as `same`, with sizes
+// drawn at random from 16 bytes up to --bytes, of which a quarter are at most half as long, and so on. `passed`: as
+// `mixed`, and a piece is freed by a lane of another warp. A lane's clock of the slowest lane counts, from the first
+// step to the last. The first word of each piece says whose it is, and is looked at before it is freed. With the
+// pieces of the last step live, `slack` is the part of the pages in which something is live that no piece has, and
+// `peak` the bytes of pages, most at once, for each byte that was asked for. `fill` tells what one can get out of a
+// heap of --heap-mib: lanes allocate sizes as those of `mixed` until the first is refused, free each piece with a
+// chance of a half, and do it again. `served` and `served again` are the parts of the heap's bytes that were asked
+// for and live at these refusals.
 #include <cstdlib>
 #include <exception>
 

@@ -83,8 +83,7 @@ private:
 
     struct no_epochs {};
     struct epoch_state {
-        std::uint64_t asked = 0;           ///< as read before the last command
-        std::uint64_t closing = 0;         ///< the same, when PEs were told to take no more
+        std::uint64_t asked = 0;           ///< as read last, not while an epoch closes
         std::uint64_t told = 0;            ///< epoch, to the host
         std::uint64_t kept = 0;            ///< epoch whose totals were stored last
         std::uint64_t quiet_created = 0;   ///< what had been created by the last round,
@@ -230,7 +229,7 @@ private:
             if (open_ != 0 && termination_.policy.step != 0) return false;  // a round may raise the threshold
             return once(ctx, full_warp<Ctx>, [&] {
                        if (ctx.now_ns() - epoch_.round_ns > max_rest_ns) return 0u;
-                       if (++epoch_.rests % 8 != 0) return 1u;
+                       if (++epoch_.rests % 2 != 0) return 1u;
                        // Relaxed: the round that follows reads it again.
                        const std::uint64_t asked = ctx.load(termination_.epochs.asked, order::relaxed, scope::system);
                        return std::uint32_t{asked / 2 == epoch_.told};
@@ -278,8 +277,8 @@ private:
         epoch_.lease_over = epoch_.lease_over || (lease != 0 && now - epoch_.quiet_since_ns > lease);
         done_ = false;
         if (!quiet || !epoch_.closed || !epoch_.closed_before) return false;
-        done_ = epoch_.closing % 2 != 0 || epoch_.lease_over;
-        epoch_.told = epoch_.closing / 2;
+        done_ = epoch_.asked % 2 != 0 || epoch_.lease_over;
+        epoch_.told = epoch_.asked / 2;
         epoch_.closed = false;
         if (ctx.lane() != 0) return true;
         // Not again where a lease is over, or the program has come back: the host may be reading them.
@@ -294,17 +293,16 @@ private:
         return true;
     }
 
-    /// Decides whether PEs take work from the host in the coming round.
+    /// Decides whether PEs take work from the host in the coming round. The host is asked until it has closed an epoch,
+    /// and not again before that is done: a look at its memory takes as long as the rest of a round.
     LANEWAY_FN void look_at_host(Ctx& ctx) {
+        epoch_.round_ns = ctx.now_ns();
+        epoch_.closed_before = epoch_.closed;
+        if (epoch_.closed) return;
         // Partner: the host's release store.
         epoch_.asked = once(ctx, full_warp<Ctx>,
                             [&] { return ctx.load(termination_.epochs.asked, order::acquire, scope::system); });
-        epoch_.round_ns = ctx.now_ns();
-        epoch_.closed_before = epoch_.closed;
-        if (!epoch_.closed) {
-            epoch_.closing = epoch_.asked;
-            epoch_.closed = epoch_.lease_over || epoch_.asked / 2 != epoch_.told;
-        }
+        epoch_.closed = epoch_.lease_over || epoch_.asked / 2 != epoch_.told;
     }
 
     /// Raises the threshold where little runs. Where nothing has run since the last rise but looks that put all off

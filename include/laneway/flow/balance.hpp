@@ -19,6 +19,11 @@ struct arc_batch {
     std::uint64_t first = 0;
     std::uint32_t stride = 0;
     int count = 0;  ///< 0 to most
+
+    /// Arc k of a batch that has some; where there are fewer, the first one once more.
+    [[nodiscard]] LANEWAY_FN std::uint64_t arc(int k) const {
+        return first + (k < count ? std::uint64_t{stride} * static_cast<unsigned>(k) : 0);
+    }
 };
 
 /// Walks the arcs [from, end) of a range that begins at `begin` with all lanes of a warp. `visit` is called by the

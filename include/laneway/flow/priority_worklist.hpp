@@ -19,6 +19,7 @@ struct worklist_word {
     static constexpr Key claimed = 4;    ///< its key has been handed to a worker
     static constexpr int state_bits = 3;
     static constexpr Key unreached = static_cast<Key>(~Key{0}) >> state_bits;  ///< no valid key reaches it
+    static constexpr Key too_great = unreached + 1;  ///< what is proposed in place of a key that does not fit
 };
 
 /// Counters of one working block in PE memory: a line that the block writes, and a line that producers add to.
@@ -26,6 +27,7 @@ struct worklist_block : threshold_counters {
     std::uint64_t near_taken = 0;  ///< places of the near ring, before this program; of the far ring `far_taken` tells
     std::uint64_t near_begin = 0, near_end = 0;  ///< the places that a wave takes
     std::uint64_t far_begin = 0, far_end = 0;
+    std::uint32_t overflowed = 0;  ///< 1: a key that was proposed does not fit
     alignas(destructive_bytes) std::uint64_t near_pushes = 0;
     std::uint64_t far_pushes = 0;
 

@@ -80,6 +80,12 @@ public:
         }
     }
 
+    /// Whether a key that does not fit was proposed since the list was emptied. Host, between runs.
+    [[nodiscard]] bool overflowed() const {
+        const std::vector<worklist_block> blocks = blocks_.copy_out();
+        return std::any_of(blocks.begin(), blocks.end(), [](const worklist_block& b) { return b.overflowed != 0; });
+    }
+
     /// No id has a key. Host, while the list is empty.
     void forget_keys() { words_.fill_bytes(0xff); }
 

@@ -131,6 +131,9 @@ public:
         while (vertex - shares_[p].first >= shares_[p].count) ++p;
         return {static_cast<int>(p), {key, static_cast<std::uint32_t>(vertex - shares_[p].first)}};
     }
+    [[nodiscard]] bool overflowed() const {
+        return std::any_of(lists_.begin(), lists_.end(), [](const auto& list) { return list.overflowed(); });
+    }
     [[nodiscard]] std::vector<Key> keys(int pe) const {
         const auto p = static_cast<std::size_t>(pe);
         std::vector<Key> all = lists_[p].keys();
@@ -232,6 +235,10 @@ public:
     /// Key of every vertex of a PE after a run, or an epoch of a session that its own thread asks for; there
     /// worklist_word<Key>::unreached where it has none.
     [[nodiscard]] std::vector<Key> keys(int pe) const { return memory_->keys(pe); }
+
+    /// Whether a key that does not fit was proposed in the last run or session: then keys are greater than they could
+    /// be, or missing.
+    [[nodiscard]] bool overflowed() const { return memory_->overflowed(); }
 
     // In a session.
 

@@ -70,6 +70,12 @@ public:
         return mine;
     }
 
+    /// Notes that a key does not fit, for the host after the run. Any lane.
+    template <class Ctx>
+    LANEWAY_FN void note_overflow(Ctx& ctx) const {
+        ctx.store(&words_.overflowed, 1u, order::relaxed, scope::device);
+    }
+
 private:
     template <class Ctx, class Prefetch>
     LANEWAY_FN taken take_far(Ctx& ctx, std::uint64_t bound, Prefetch&& prefetch) {

@@ -33,7 +33,7 @@ struct lower_key {
 };
 
 /// What an arc proposes: that `head`, a vertex of the whole graph, can have `key`; worklist_word::unreached proposes
-/// nothing.
+/// nothing, and worklist_word::too_great a key that does not fit, see worklist::overflowed.
 template <class Key>
 struct proposal {
     std::uint64_t head = 0;
@@ -62,6 +62,8 @@ class worklist_agent;
 /// Device view of one PE's part. `Application`, trivially copyable, has
 ///   arc_range arcs(std::uint32_t id) const;                       of the own PE's vertex id
 ///   template <class Ctx> proposal<Key> visit(Ctx& ctx, std::uint64_t arc, Key key) const;
+/// `visit` may be asked for an arc more than once. It is read for several arcs before the first is waited for, as long
+/// as it only loads and calculates: a store, or a branch on what it has loaded, makes each arc wait for the one before.
 /// `Warps`: of a GPU's block. Up to 16 have more registers and follow paths, which searches along long paths need; more
 /// hide the latency of memory where there is plenty to do.
 template <class Key, class Application, int Warps = 16>
@@ -147,6 +149,7 @@ public:
 
     /// Proposes a key for a vertex of the whole graph, which gets it if none below it has been proposed.
     LANEWAY_FN void propose(Ctx& ctx, const proposal<Key>& made) {
+        if (made.key > worklist_word<Key>::unreached) return consumer_.note_overflow(ctx);
         const Key known = ctx.load(known_key(made.head), order::relaxed, scope::device);
         if (improves(made, known)) (void)propose(ctx, made, known, part_.list.current_threshold(ctx), false);
     }
@@ -227,35 +230,47 @@ private:
         for (int k = 0; k < batch.count; ++k) {
             const std::uint64_t shard = batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k);
             const std::uint64_t its = std::uint64_t{key} + part_.hubs.min_of(shard);
-            if (its >= worklist_word<Key>::unreached) {  // so does each of its arcs, and the application says so
-                (void)visit(ctx, part_.hubs.arcs(static_cast<std::uint32_t>(shard)).begin, key);
+            if (its >= worklist_word<Key>::unreached) {  // so does each of its arcs
+                consumer_.note_overflow(ctx);
                 continue;
             }
             part_.list.lower(ctx, static_cast<std::uint32_t>(part_.count + shard), static_cast<Key>(its), bound);
         }
     }
 
-    /// First all arcs are read, then what is known of their heads, and only then is anything waited for.
+    /// First all arcs are read, then what is known of their heads, and only then is anything waited for: so lanes of a
+    /// warp that have fewer arcs than others read their first one again rather than branch.
     LANEWAY_FN void visit_batch(Ctx& ctx, const arc_batch& batch, Key key, std::uint64_t bound) {
         proposal<Key> proposals[arc_batch::most];
         Key known[arc_batch::most];
         for (int k = 0; k < arc_batch::most; ++k) {
-            if (k < batch.count)
-                proposals[k] = visit(ctx, batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
+            if (Ctx::warp_lanes == 1 && k == batch.count) break;
+            proposals[k] = visit(ctx, batch.arc(k), key);
+        }
+        for (int k = 0; k < arc_batch::most; ++k) {
+            known[k] = k < batch.count ? ctx.load(known_key(proposals[k].head), order::relaxed, scope::device) : Key{0};
         }
         // Asked for together with what is known of the head, as it may be the next one.
         arc_range ahead;
         const std::uint64_t first = proposals[0].head - part_.first;
         if (max_follows > 0 && follows_ && first < part_.count) ahead = arcs_of(ctx, static_cast<std::uint32_t>(first));
-        for (int k = 0; k < arc_batch::most; ++k) {
-            if (k < batch.count) known[k] = ctx.load(known_key(proposals[k].head), order::relaxed, scope::device);
-        }
         unsigned better = 0;
+        bool fits = true;
         for (int k = 0; k < arc_batch::most; ++k) {
-            if (k < batch.count && improves(proposals[k], known[k])) better |= 1u << k;
+            if (improves(proposals[k], known[k])) better |= 1u << k;
+            fits = fits && proposals[k].key <= worklist_word<Key>::unreached;
         }
+        if (!fits) consumer_.note_overflow(ctx);
+        propose_better(ctx, proposals, known, better, bound, ahead);
+    }
+
+    /// Proposes what `better` has a bit for. `ahead`: the arcs of the first one's head, for a lane that follows paths.
+    LANEWAY_FN void propose_better(Ctx& ctx, const proposal<Key> (&proposals)[arc_batch::most],
+                                   const Key (&known)[arc_batch::most], unsigned better, std::uint64_t bound,
+                                   const arc_range& ahead) {
+        const std::uint64_t first = proposals[0].head - part_.first;
         for (; better != 0; better &= better - 1) {
-            // Chosen by comparing, not by indexing: so the arrays above stay in registers.
+            // Chosen by comparing, not by indexing: so the arrays stay in registers.
             proposal<Key> made;
             Key seen = 0;
             for (int k = 0; k < arc_batch::most; ++k) {
@@ -274,14 +289,15 @@ private:
     LANEWAY_FN bool improves(const proposal<Key>& made, Key known) const {
         const bool own = made.head - part_.first < part_.count;
         // Nothing is proposed by the greatest key, which is below what is kept of others' vertices that have none yet.
-        return made.key != worklist_word<Key>::unreached &&
+        return made.key < worklist_word<Key>::unreached &&
                made.key < (own ? static_cast<Key>(known >> worklist_word<Key>::state_bits) : known);
     }
 
     /// Where this PE keeps what it knows of a vertex: the word of its own ones, the least key sent to others.
     LANEWAY_FN Key* known_key(std::uint64_t head) const {
         const std::uint64_t local = head - part_.first;
-        return local < part_.count ? part_.list.words + local : part_.halo.word(head);
+        const bool own = local < part_.count;
+        return (own ? part_.list.words : part_.halo.words) + (own ? local : head);  // chosen, not branched to
     }
 
     /// Returns whether the vertex has been claimed, which needs `claims`.

@@ -88,6 +88,7 @@ private:
     [[nodiscard]] static device_heap_layout measure(const device_heap_options& options);
     [[nodiscard]] static std::size_t word_count(const device_heap_layout& layout);
     [[nodiscard]] static std::size_t counter_count(const device_heap_layout& layout);
+    [[nodiscard]] static std::size_t long_word_count(const device_heap_layout& layout);
     void fill_stock();
     void allow(const std::vector<memory_quota>& quotas);
 

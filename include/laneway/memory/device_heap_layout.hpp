@@ -38,12 +38,33 @@ struct quota_word {
     }
 };
 
+/// What the last look at every page has told about one size, or about spans: see heap_scan.
+struct scan_verdict {
+    enum told : std::uint32_t { found, none, unsure };
+
+    static constexpr std::uint64_t one_pages = 4;
+    static constexpr std::uint64_t one_number = std::uint64_t{1} << 16;  ///< above the pages of a span
+
+    std::uint64_t bits = 0;
+
+    [[nodiscard]] static constexpr LANEWAY_FN scan_verdict of(std::uint64_t number, std::uint32_t pages, told what) {
+        return {number * one_number | pages * one_pages | what};
+    }
+    [[nodiscard]] constexpr LANEWAY_FN std::uint64_t number() const { return bits / one_number; }  ///< of the look
+    /// Of the span that was looked for.
+    [[nodiscard]] constexpr LANEWAY_FN std::uint32_t pages() const {
+        return static_cast<std::uint32_t>(bits % one_number / one_pages);
+    }
+    [[nodiscard]] constexpr LANEWAY_FN told what() const { return static_cast<told>(bits % one_pages); }
+};
+
 /// Trivially copyable; pointers into PE memory.
 struct device_heap_layout {
     /// Half of what a quota_word counts: it has room for pages that are taken beyond a quota and given back at once.
     static constexpr std::uint32_t max_pages = 0x7fffff;
     static constexpr std::uint32_t max_span_pages = 256;
-    static constexpr std::uint32_t max_openers = 4;   ///< lanes that open pages of one size and quota at a time
+    static constexpr std::uint32_t opener_lines = 4;  ///< words of openers are spread over so many cache lines
+    static constexpr std::uint32_t max_openers = 16;  ///< lanes that open pages of one size and quota at a time
     static constexpr std::uint32_t count_lines = 16;  ///< counters are spread over so many cache lines, by block
     static constexpr std::uint32_t line_words = destructive_bytes / sizeof(std::uint64_t);
     /// Those of pages stand in the first line of a quota's; the heap's own, in the line behind all quotas', has the
@@ -58,15 +79,20 @@ struct device_heap_layout {
         pages_allowed
     };
 
+    /// Looks at every page for what would stand in a set: how many have begun, and the verdict of the last.
+    enum scan_word : std::uint32_t { scans_begun, last_verdict };
+
     std::byte* region = nullptr;
     std::uint32_t* pages = nullptr;   ///< a page word each
     std::uint32_t* pieces = nullptr;  ///< piece_words() a page: a bit a piece, 1 while it is held
     /// A page_set of free pages; then for each quota one for each size, of its pages with room, and one of pages in
     /// which nothing is held.
     std::uint32_t* sets = nullptr;
-    /// max_openers words a set, of a line each: 1 while a lane opens a page, or claims a span.
+    /// max_openers words a set: 1 while a lane opens a page, or claims a span.
     std::uint32_t* openers = nullptr;
     std::uint64_t* counts = nullptr;  ///< count_lines lines of counters for each quota, and one of the heap
+    /// A line a set, of a scan_word each, and behind them one whose first word is 1 while a lane looks at every page.
+    std::uint64_t* scans = nullptr;
     std::uint32_t n_pages = 0;
     std::uint32_t log2_page = 0;
     std::uint32_t n_quotas = 1;
@@ -92,9 +118,13 @@ struct device_heap_layout {
     }
     [[nodiscard]] LANEWAY_FN std::uint32_t* opener_of(std::uint32_t use, std::uint32_t quota,
                                                       std::uint32_t which) const {
-        const std::uint32_t number = set_number(use, quota) * max_openers + which;
-        return openers + std::size_t{number} * (destructive_bytes / sizeof(std::uint32_t));
+        const std::uint32_t line = set_number(use, quota) * opener_lines + which % opener_lines;
+        return openers + std::size_t{line} * (destructive_bytes / sizeof(std::uint32_t)) + which / opener_lines;
     }
+    [[nodiscard]] LANEWAY_FN std::uint64_t* scans_of(std::uint32_t use, std::uint32_t quota) const {
+        return scans + std::size_t{set_number(use, quota)} * line_words;
+    }
+    [[nodiscard]] LANEWAY_FN std::uint64_t* scan_turn() const { return scans + std::size_t{n_sets()} * line_words; }
     /// `line` below count_lines; quota n_quotas: of the heap, which has one.
     [[nodiscard]] LANEWAY_FN std::uint64_t* counters_of(std::uint32_t quota, std::uint32_t line = 0) const {
         return counts + (std::size_t{quota} * count_lines + line) * line_words;

@@ -27,16 +27,20 @@
 // client of the heap leaves behind does not break up the pages of another.
 //
 // No lane waits without bound: what is tried again is counted. So a request may also find nothing because others were
-// faster too often, or had pages in hand that they were about to claim or to give back: it says so (`contended`), and
-// insist() goes on until the run's deadline. A refusal without that is of a lane that had the turn to open a page and
-// saw none; insist() then looks at every page, as sets are hints, and takes as an answer only that none had room when
-// it was looked at while no lane had any in hand (page_quota.hpp).
+// faster too often, or had pages in hand that they were about to claim or to give back: it says so (`contended`). A
+// refusal without that is of a lane that saw no page in sets and none to open, for which it needs no turn. insist()
+// then has every page looked at, as sets are hints, and takes as an answer only that none had room when it was looked
+// at while no lane had any in hand (page_quota.hpp); lanes that ask together share one look (heap_scan.hpp). It goes on
+// until the run's deadline.
 #pragma once
 
 #include "laneway/memory/heap_pages.hpp"
-#include "laneway/simt/wait.hpp"
+#include "laneway/memory/heap_scan.hpp"
 
 namespace laneway {
+
+/// Where a lane looks for room: in sets of pages, which are hints, or at every page.
+enum class heap_look : std::uint32_t { at_sets, at_every_page };
 
 /// What a request gets: null where there is no room, or, if it was `contended`, where others were faster.
 struct heap_piece {
@@ -77,20 +81,21 @@ public:
     /// has room, and for more than max_bytes(); or, contended, where the run is ending.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN heap_piece insist(Ctx& ctx, std::size_t bytes) const {
+        const wait_site site{operation::allocate_memory, ctx.pe(), bytes};
         bounded_spin spin;
-        heap_look look = heap_look::at_sets;
-        for (;;) {
-            const heap_piece got = search(ctx, bytes, look);
+        do {
+            heap_piece got = search(ctx, bytes, heap_look::at_sets);
             if (got.address != nullptr) return got;
-            if (!got.contended && (look == heap_look::at_every_page || bytes > max_bytes())) {
+            if (stopped(ctx)) break;
+            // Also where others were faster: who looks at every page misses none.
+            if (bytes <= max_bytes()) got = search(ctx, bytes, heap_look::at_every_page);
+            if (got.address != nullptr) return got;
+            if (!got.contended) {
                 count(ctx, quota_, device_heap_layout::refused_requests, 1);
                 return got;
             }
-            if (stopped(ctx)) return {nullptr, true};
-            look = got.contended ? heap_look::at_sets : heap_look::at_every_page;
-            const wait_site site{operation::allocate_memory, ctx.pe(), bytes};
-            if (got.contended && spin.next(ctx, site) != status::ok) return got;
-        }
+        } while (spin.next(ctx, site) == status::ok);
+        return {nullptr, true};
     }
 
     /// Frees what a lane of this PE allocated, of whichever quota, whose last access the caller has seen; null is
@@ -104,15 +109,17 @@ public:
     }
 
 private:
-    static constexpr int max_rounds = 64;
+    static constexpr std::uint32_t max_rounds = 64;
     static constexpr std::uint32_t word_bits = 32;
-    static constexpr std::uint64_t contended = std::uint64_t{1} << 32;  ///< of what reserve() says
+    static constexpr std::uint64_t contended = std::uint64_t{1} << 32;  ///< of what told() says
 
-    /// A number that spreads warps.
+    /// A number that spreads warps, the same for a warp's first attempts; `attempt` spreads later ones.
     template <class Ctx>
-    [[nodiscard]] static LANEWAY_FN std::uint32_t spread(const Ctx& ctx) {
+    [[nodiscard]] static LANEWAY_FN std::uint32_t spread(const Ctx& ctx, std::uint32_t attempt = 0) {
         const auto warp = static_cast<std::uint32_t>(ctx.block() * ctx.n_warps() + ctx.warp());
-        return warp * 0x9e3779b9u >> 8;
+        std::uint32_t mixed = (warp + 1) * 0x9e3779b9u + attempt * 0x85ebca6bu;
+        mixed = (mixed ^ mixed >> 15) * 0x2c1b3c6du;
+        return mixed ^ mixed >> 13;
     }
     template <class Ctx>
     LANEWAY_FN void count(Ctx& ctx, std::uint32_t quota, std::uint32_t what, std::uint64_t more) const {
@@ -137,30 +144,43 @@ private:
     [[nodiscard]] LANEWAY_FN heap_piece search(Ctx& ctx, std::size_t bytes, heap_look look) const {
         if (bytes <= heap_.page_bytes() / 2) return allocate_piece(ctx, bytes, look);
         if (bytes > max_bytes()) return {};
-        return allocate_span(ctx, static_cast<std::uint32_t>((bytes - 1) >> heap_.log2_page) + 1, look);
+        return allocate_span(ctx, bytes, look);
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_SLOW heap_piece allocate_piece(Ctx& ctx, std::size_t bytes, heap_look look) const {
         std::uint32_t use = 1;
         while (bytes > std::size_t{1} << heap_.log2_piece(use)) ++use;
-        const std::uint64_t kind = std::uint64_t{quota_} << 32 | static_cast<std::uint32_t>(look) << 8 | use;
-        for (int round = 0; round < max_rounds; ++round) {
+        std::uint32_t part = 0;  // of the lanes of this size: those of one look for a page together
+        for (std::uint32_t round = 0; round < max_rounds; ++round) {
+            const std::uint64_t kind =
+                std::uint64_t{quota_} << 32 | part << 16 | static_cast<std::uint32_t>(look) << 8 | use;
             const lane_mask group = ctx.match(mates(ctx, ctx.converged(), heap_.region), kind);
-            const std::uint64_t reserved = once(ctx, group, [&] { return reserve(ctx, use, group, look); });
+            const std::uint32_t start = spread(ctx, round * Ctx::warp_lanes + part);
+            const std::uint64_t reserved = once(ctx, group, [&] {
+                const auto wanted = static_cast<std::uint32_t>(Ctx::count_lanes(group));
+                return told(ctx, look == heap_look::at_sets
+                                     ? heap_pages(heap_, quota_).reserve(ctx, use, wanted, start)
+                                     : heap_scan(heap_, quota_, bytes).reserve(ctx, use, wanted));
+            });
             const auto page = static_cast<std::uint32_t>(reserved >> 32);
             const auto room = static_cast<std::uint32_t>(reserved);
             if (room == 0) return {nullptr, reserved == contended};
-            if (static_cast<std::uint32_t>(rank_in(ctx, group)) >= room) continue;
-            if (void* const piece = take(ctx, lowest_bits(group, room), page, use); piece != nullptr) return {piece};
+            const auto rank = static_cast<std::uint32_t>(rank_in(ctx, group));
+            if (rank < room) {
+                void* const piece = take(ctx, lowest_bits(group, room), page, use);
+                if (piece != nullptr) return {piece};
+            } else {
+                if (look == heap_look::at_every_page) break;  // sets know of that page now, and of others
+                // Other pages have as little room as this one, where pieces are freed that do not lie together.
+                part = rank / room - 1;
+            }
         }
         return {nullptr, true};
     }
 
-    /// For a group: page and number of pieces, in one word; `contended`, or 0, where there are none.
+    /// Page and number of pieces, in one word; `contended`, or 0, where there are none.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t reserve(Ctx& ctx, std::uint32_t use, lane_mask group, heap_look look) const {
-        const auto wanted = static_cast<std::uint32_t>(Ctx::count_lanes(group));
-        const page_reservation got = heap_pages(heap_, quota_, look).reserve(ctx, use, wanted, spread(ctx));
+    [[nodiscard]] LANEWAY_FN std::uint64_t told(Ctx& ctx, const page_reservation& got) const {
         if (got.count == 0) return got.contended ? contended : 0;
         count(ctx, quota_, device_heap_layout::allocated, got.count);
         return std::uint64_t{got.page} << 32 | got.count;
@@ -211,8 +231,11 @@ private:
     }
 
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN heap_piece allocate_span(Ctx& ctx, std::uint32_t pages, heap_look look) const {
-        const page_reservation got = heap_pages(heap_, quota_, look).claim_span(ctx, pages);
+    [[nodiscard]] LANEWAY_FN heap_piece allocate_span(Ctx& ctx, std::size_t bytes, heap_look look) const {
+        const auto pages = static_cast<std::uint32_t>((bytes - 1) >> heap_.log2_page) + 1;
+        const page_reservation got = look == heap_look::at_sets
+                                         ? heap_pages(heap_, quota_).claim_span(ctx, pages)
+                                         : heap_scan(heap_, quota_, bytes).claim_span(ctx, pages);
         if (got.count == 0) return {nullptr, got.contended};
         count(ctx, quota_, device_heap_layout::allocated, 1);
         return {heap_.region + (std::size_t{got.page} << heap_.log2_page)};

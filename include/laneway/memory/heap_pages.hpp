@@ -1,47 +1,41 @@
-// The pages of a device heap: room for pieces is reserved in them and given back. See device_heap_ref.hpp for why
-// nothing is lost.
+// The pages of a device heap, as its sets lead to them: room for pieces is reserved in them and given back. See
+// device_heap_ref.hpp for why nothing is lost.
 #pragma once
 
-#include "laneway/memory/page_quota.hpp"
-#include "laneway/simt/fail.hpp"
+#include "laneway/memory/heap_words.hpp"
 
 namespace laneway {
-
-/// Where a lane looks for room: in sets of pages, which are hints, or at every page.
-enum class heap_look : std::uint32_t { at_sets, at_every_page };
-
-/// Pieces that a lane may take in a page, or the first of the pages that it may have; where `count` is 0 none, and
-/// whether others were faster: `contended` says nothing about what there is.
-struct page_reservation {
-    std::uint32_t page = 0;
-    std::uint32_t count = 0;
-    bool contended = false;
-};
 
 /// Those of one quota. Called by one lane for all that arrived with it.
 class heap_pages {
 public:
-    LANEWAY_FN heap_pages(const device_heap_layout& heap, std::uint32_t quota, heap_look look = heap_look::at_sets)
-        : heap_(heap), quota_(quota), allowed_(heap), all_(look == heap_look::at_every_page) {}
+    LANEWAY_FN heap_pages(const device_heap_layout& heap, std::uint32_t quota)
+        : heap_(heap), quota_(quota), allowed_(heap), words_(heap) {}
 
     /// Room for 1 to `wanted` pieces of a size, in one page. `start` spreads lanes over pages. Waits for lanes that
-    /// open pages of that size, a bounded number of times. Where every page is looked at and none is found, none had
-    /// room when it was looked at, and no lane had one in hand meanwhile; or others were faster.
+    /// open pages of that size, a bounded number of times. What is not found and not contended was in no set.
     template <class Ctx>
     [[nodiscard]] LANEWAY_SLOW page_reservation reserve(Ctx& ctx, std::uint32_t use, std::uint32_t wanted,
                                                         std::uint32_t start) const {
         page_reservation found;
-        // Few lanes of all that find no room open a page for them: else each would have one.
-        const bool sure = in_turn(ctx, use, start, [&](bool opens) {
-            bool all_seen = in_open_page(ctx, use, wanted, start, found);
-            if (found.count == 0 && opens) all_seen = in_fresh_page(ctx, use, wanted, start, found) && all_seen;
-            return found.count != 0 || (opens && all_seen);
-        });
-        if (sure) return found;
-        // While another lane is opening a page, that page is in no set, and sets that it takes the page out of may miss
-        // others.
-        (void)heap_pages(heap_, quota_, heap_look::at_every_page).in_open_page(ctx, use, wanted, start, found);
-        found.contended = found.count == 0;
+        std::uint32_t at_a_time = 0;
+        for (std::uint32_t turn = 0; turn < max_turns; ++turn) {
+            const std::uint32_t place = start + turn * 0x9e3779b9u;
+            bool sure = in_open_page(ctx, use, wanted, place, found);
+            // Where nothing can be opened nobody waits for a turn: all are refused at once.
+            if (found.count != 0 || (sure && nothing_left(ctx, use))) return found;
+            // Few lanes of all that find no room open a page for them: else each would have one.
+            if (turn == 0) at_a_time = openers(ctx, use);
+            std::uint32_t* const word = heap_.opener_of(use, quota_, (start + turn) % at_a_time);
+            if (words_.begins_turn(ctx, word)) {
+                sure = in_open_page(ctx, use, wanted, place, found);
+                if (found.count == 0) sure = in_fresh_page(ctx, use, wanted, place, found) && sure;
+                words_.end_turn(ctx, word);
+                if (found.count != 0 || sure) return found;
+            }
+            be_patient(ctx, turn);
+        }
+        found.contended = true;
         return found;
     }
 
@@ -57,16 +51,22 @@ public:
     }
 
     /// Claims so many free pages in a row, from the end of the region on, where pieces take pages last. Waits for
-    /// another lane that does so, a bounded number of times. Where every page is looked at: as reserve().
+    /// another lane that does so, a bounded number of times.
     template <class Ctx>
     [[nodiscard]] LANEWAY_SLOW page_reservation claim_span(Ctx& ctx, std::uint32_t count) const {
         page_reservation found;
-        // In turn, as two that claim pages of one row would refuse each other.
-        const bool had_turn = in_turn(ctx, page_word::free, 0, [&](bool claims) {
-            if (claims) claim_within_quota(ctx, count, found);
-            return claims;
-        });
-        found.contended = found.count == 0 && (found.contended || !had_turn);
+        std::uint32_t* const word = heap_.opener_of(page_word::free, quota_, 0);
+        for (std::uint32_t turn = 0; turn < max_turns; ++turn) {
+            if (too_few_pages(ctx, count)) return found;
+            // In turn, as two that claim pages of one row would refuse each other.
+            if (words_.begins_turn(ctx, word)) {
+                claim_within_quota(ctx, count, found);
+                words_.end_turn(ctx, word);
+                return found;
+            }
+            be_patient(ctx, turn);
+        }
+        found.contended = true;
         return found;
     }
 
@@ -80,7 +80,7 @@ public:
             ctx.compare_exchange(heap_.pages + first, head.bits, page_word::span_body, order::release, scope::device);
         if (ends) {
             allowed_.give(ctx, quota_, head.number());
-            for (std::uint32_t i = 0; i < head.number(); ++i) free_page(ctx, first + i);
+            for (std::uint32_t i = 0; i < head.number(); ++i) words_.free_page(ctx, first + i);
         }
         allowed_.settle(ctx, quota_);
         return ends;
@@ -88,84 +88,51 @@ public:
 
 private:
     static constexpr std::uint32_t max_turns = 1024;
-    static constexpr std::uint32_t max_tries = 8;
+    static constexpr std::uint32_t max_looks = 32;  ///< at pages, of one search
     static constexpr std::uint32_t pages_an_opener = 512;
-    static constexpr std::uint32_t pages_a_stop = 1024;  ///< after so many it looks whether the run is ending
+    static constexpr std::uint32_t pieces_an_opener = 1024;
 
-    /// Calls `visit(page)` for pages of a set until it returns true. Whether it has seen all there were, if it did not:
-    /// not where the run is ending.
-    template <class Ctx, class Visit>
-    LANEWAY_FN bool find(Ctx& ctx, std::uint32_t use, std::uint32_t quota, std::uint32_t start, Visit&& visit) const {
-        if (!all_) return heap_.set_of(use, quota).find(ctx, start, visit);
-        for (std::uint32_t i = 0; i < heap_.n_pages; ++i) {
-            if (i % pages_a_stop == pages_a_stop - 1 && stopped(ctx)) return false;
-            const std::uint32_t page = (start + i) % heap_.n_pages;
-            if (belongs(look(ctx, page), use, quota) && visit(page)) break;
-        }
-        return true;
-    }
-
+    /// Thousands may wait for a page that one opens: they soon look seldom.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN page_word look(Ctx& ctx, std::uint32_t page) const {
-        return {ctx.load(heap_.pages + page, order::relaxed, scope::device)};
+    static LANEWAY_FN void be_patient(Ctx& ctx, std::uint32_t turn) {
+        ctx.pause(turn / 8 < 6 ? turn / 8 : 6);
     }
-    [[nodiscard]] LANEWAY_FN bool belongs(page_word now, std::uint32_t use, std::uint32_t quota) const {
-        if (use == page_word::free) return now.bits == page_word::free;
-        if (now.quota() != quota || !heap_.is_pieces(now.use())) return false;
-        if (use == heap_.idle()) return now.number() == 0;
-        return now.use() == use && now.number() < heap_.capacity(use);
-    }
+    /// How many lanes open pages of a size at a time. Each opens one, though one may do for all that wait: so the more,
+    /// the fewer lanes a page serves, and several only where the quota has so many pages that this does not matter.
     template <class Ctx>
-    LANEWAY_FN void take_out(Ctx& ctx, std::uint32_t page, std::uint32_t use, std::uint32_t quota) const {
-        heap_.set_of(use, quota).remove(ctx, page, [&] { return belongs(look(ctx, page), use, quota); });
+    [[nodiscard]] LANEWAY_FN std::uint32_t openers(Ctx& ctx, std::uint32_t use) const {
+        constexpr std::uint32_t most = device_heap_layout::max_openers, many = most / 4;
+        const std::uint32_t served = pieces_an_opener / heap_.capacity(use);
+        const std::uint32_t wanted = served < many ? many : served < most ? served : most;
+        const std::uint64_t several = allowed_.pages_allowed(ctx, quota_) / pages_an_opener;
+        return several == 0 ? 1 : several < wanted ? static_cast<std::uint32_t>(several) : wanted;
     }
 
-    /// Calls `body(mine)` until it returns true: `mine` says whether it is this lane's turn, which few lanes have at a
-    /// time. It is asked for after the first call; where every page is looked at, before, as each look is long. False
-    /// where the lane has waited for too long, or looks at every page while the run is ending.
-    template <class Ctx, class Body>
-    [[nodiscard]] LANEWAY_FN bool in_turn(Ctx& ctx, std::uint32_t use, std::uint32_t start, Body&& body) const {
-        std::uint32_t at_a_time = 0;
-        for (std::uint32_t turn = 0; turn < max_turns; ++turn) {
-            if (all_ && stopped(ctx)) return false;
-            if (!all_ && body(false)) return true;
-            if (turn == 0) at_a_time = use == page_word::free ? 1 : openers(ctx);
-            std::uint32_t* const word = heap_.opener_of(use, quota_, (start + turn) % at_a_time);
-            // Partner: the release store below: who has the turn sees the pages that others have opened in theirs.
-            const bool mine = ctx.load(word, order::relaxed, scope::device) == 0 &&
-                              ctx.exchange(word, 1u, order::acquire, scope::device) == 0;
-            if (mine) {
-                const bool done = body(true);
-                ctx.store(word, 0u, order::release, scope::device);
-                if (done) return true;
+    /// Whether there is neither a page with room nor one that the quota could have, to be seen without taking anything,
+    /// so that lanes that ask in vain do not make each other unsure.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool nothing_left(Ctx& ctx, std::uint32_t use) const {
+        const quota_word before = words_.in_hand(ctx);
+        if (before.in_hand() != 0 || !heap_.set_of(use, quota_).is_empty(ctx)) return false;
+        if (!heap_.set_of(heap_.idle(), quota_).is_empty(ctx)) return false;
+        if (allowed_.has_room(ctx, quota_, 1)) {
+            if (!heap_.set_of(page_word::free, 0).is_empty(ctx)) return false;
+            for (std::uint32_t quota = 0; quota < heap_.n_quotas; ++quota) {
+                if (!heap_.set_of(heap_.idle(), quota).is_empty(ctx)) return false;
             }
-            ctx.pause(turn / 32 < 6 ? turn / 32 : 6);
         }
-        return false;
+        return words_.is_same(ctx, before, 0);
     }
-    /// How many lanes open pages of a size at a time. Each opens one, though one may do for all that wait: several only
-    /// where the quota has so many that this does not matter.
+    /// The same for pages in a row.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t openers(Ctx& ctx) const {
-        const std::uint64_t allowed =
-            ctx.load(heap_.counters_of(quota_) + device_heap_layout::pages_allowed, order::relaxed, scope::device);
-        const std::uint64_t several = allowed / pages_an_opener;
-        return several == 0                                ? 1
-               : several < device_heap_layout::max_openers ? static_cast<std::uint32_t>(several)
-                                                           : device_heap_layout::max_openers;
-    }
-    /// The words of all quotas, in one: the same later, with `in_hand` as many as the lane has taken itself, says that
-    /// no lane had pages in hand between. For a sum of settled pages grows, and while it does not, nothing else that is
-    /// added makes up for what is taken away.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN quota_word in_hand(Ctx& ctx) const {
-        // Partner: the releases in page_quota: what is claimed by lanes that have settled is seen behind this.
-        quota_word sum;
+    [[nodiscard]] LANEWAY_FN bool too_few_pages(Ctx& ctx, std::uint32_t count) const {
+        const quota_word before = words_.in_hand(ctx);
+        const bool enough = before.pages() + count <= heap_.n_pages && allowed_.has_room(ctx, quota_, count);
+        if (enough || before.in_hand() != 0) return false;
         for (std::uint32_t quota = 0; quota < heap_.n_quotas; ++quota) {
-            sum.bits +=
-                ctx.load(heap_.counters_of(quota) + device_heap_layout::pages_held, order::acquire, scope::device);
+            if (!heap_.set_of(heap_.idle(), quota).is_empty(ctx)) return false;
         }
-        return sum;
+        return words_.is_same(ctx, before, 0);
     }
 
     /// Both of these set what they found; else they say whether they have seen all there was.
@@ -173,36 +140,13 @@ private:
     [[nodiscard]] LANEWAY_FN bool in_open_page(Ctx& ctx, std::uint32_t use, std::uint32_t wanted, std::uint32_t start,
                                                page_reservation& found) const {
         bool contended = false;
-        const bool sure = find(ctx, use, quota_, start, [&](std::uint32_t page) {
-            found = {page, reserve_in(ctx, page, use, wanted, contended)};
-            return found.count != 0;
+        std::uint32_t looks = 0;
+        const bool sure = heap_.set_of(use, quota_).find(ctx, start, [&](std::uint32_t page) {
+            found = {page, words_.reserve_in(ctx, page, use, quota_, wanted, contended)};
+            return found.count != 0 || ++looks == max_looks;
         });
-        return sure && !contended;
+        return sure && !contended && looks < max_looks;
     }
-
-    /// Adds up to `wanted` pieces to those that are held of a page; `contended`: others were faster, too often.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t reserve_in(Ctx& ctx, std::uint32_t page, std::uint32_t use,
-                                                      std::uint32_t wanted, bool& contended) const {
-        page_word now = look(ctx, page);
-        for (std::uint32_t tried = 0; belongs(now, use, quota_); ++tried) {
-            if (tried == max_tries) {
-                contended = true;
-                return 0;
-            }
-            const std::uint32_t room = heap_.capacity(use) - now.number();
-            const std::uint32_t count = wanted < room ? wanted : room;
-            // Partner: the fetch_add in give_back, and the compare_exchange in adopt.
-            if (ctx.compare_exchange(heap_.pages + page, now.bits, now.bits + count * page_word::one, order::acq_rel,
-                                     scope::device)) {
-                if (count == room) take_out(ctx, page, use, quota_);
-                return count;
-            }
-        }
-        take_out(ctx, page, use, quota_);
-        return 0;
-    }
-
     /// Takes the first free page from the begin of the region on; where none is free, or the quota has no more, a page
     /// of another size in which nothing is held, or, within the quota, of another quota.
     template <class Ctx>
@@ -212,112 +156,62 @@ private:
         const std::uint32_t count = wanted < room ? wanted : room;
         const quota_answer answer = allowed_.take(ctx, quota_, 1);
         const bool within = answer == quota_answer::taken;
-        bool sure = answer != quota_answer::contended;
-        const quota_word before = all_ ? in_hand(ctx) : quota_word{};
-        // A page that was opened since the lane has looked is in nobody's hand any more.
-        if (all_) sure = in_open_page(ctx, use, wanted, start, found) && sure;
-        const bool opened = found.count == 0;
-        if (opened) sure = claim_fresh(ctx, page_word::of(use, quota_, count), within, start, found) && sure;
-        if (found.count == 0 && all_) sure = is_same(ctx, before, within ? 1 : 0) && sure;
+        const bool sure = claim_fresh(ctx, page_word::of(use, quota_, count), within, start, found);
         if (within) {
-            if (!opened || found.count == 0) allowed_.give(ctx, quota_, 1);
+            if (found.count == 0) allowed_.give(ctx, quota_, 1);
             allowed_.settle(ctx, quota_);
         }
-        if (opened && found.count != 0 && count < room) heap_.set_of(use, quota_).insert(ctx, found.page);
-        return found.count != 0 || sure;
-    }
-    /// See in_hand.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool is_same(Ctx& ctx, quota_word before, std::uint64_t own) const {
-        ctx.fence(scope::device);  // what was looked at comes before the second look
-        return before.in_hand() == own && in_hand(ctx).bits == before.bits;
+        if (found.count != 0 && count < room) heap_.set_of(use, quota_).insert(ctx, found.page);
+        return found.count != 0 || (sure && answer != quota_answer::contended);
     }
     /// Makes `to` of a page; `within`: its quota has counted one more.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool claim_fresh(Ctx& ctx, page_word to, bool within, std::uint32_t start,
                                               page_reservation& found) const {
-        bool sure = true;
-        if (within) {
-            sure = find(ctx, page_word::free, 0, start % page_set::word_pages, [&](std::uint32_t page) {
-                if (!claim(ctx, page, to)) return false;
-                found = {page, to.number()};
-                return true;
-            });
-        }
-        for (std::uint32_t i = 0; found.count == 0 && i < (within ? heap_.n_quotas : 1); ++i) {
-            const std::uint32_t other = quota_ + i < heap_.n_quotas ? quota_ + i : quota_ + i - heap_.n_quotas;
-            sure = adopt(ctx, other, to, start, found) && sure;
-            if (found.count != 0 && within) allowed_.give(ctx, other, 1);  // else it stays the quota's
-        }
-        return sure;
-    }
-
-    /// Turns a page of a quota in which nothing is held into another one. Whether it has seen all there were.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool adopt(Ctx& ctx, std::uint32_t quota, page_word to, std::uint32_t start,
-                                        page_reservation& found) const {
         const auto made = [&](std::uint32_t page) {
             found = {page, to.number()};
             return true;
         };
-        return each_idle(
-            ctx, quota, start, to, [] {}, made);
+        bool sure = true;
+        if (within) {
+            const std::uint32_t first = start % (1u << page_set::place_bits);
+            sure = heap_.set_of(page_word::free, 0).find(ctx, first, [&](std::uint32_t page) {
+                return words_.claim(ctx, page, to) && made(page);
+            });
+        }
+        for (std::uint32_t i = 0; found.count == 0 && i < (within ? heap_.n_quotas : 1); ++i) {
+            const std::uint32_t other = quota_ + i < heap_.n_quotas ? quota_ + i : quota_ + i - heap_.n_quotas;
+            sure = each_idle(ctx, other, start, to, made) && sure;
+            if (found.count != 0 && within) allowed_.give(ctx, other, 1);  // else it stays the quota's
+        }
+        return sure;
     }
-
-    /// Makes `to` of pages of a quota in which nothing is held, until `made(page)` returns true; calls `begin()` before
-    /// it tries one. Whether it has seen all there were, where it never did.
-    template <class Ctx, class Begin, class Made>
-    LANEWAY_FN bool each_idle(Ctx& ctx, std::uint32_t quota, std::uint32_t start, page_word to, Begin&& begin,
-                              Made&& made) const {
+    /// Makes `to` of pages of a quota in which nothing is held, until `made(page)` returns true. Whether it has seen
+    /// all there were, where it never did.
+    template <class Ctx, class Made>
+    LANEWAY_FN bool each_idle(Ctx& ctx, std::uint32_t quota, std::uint32_t start, page_word to, Made&& made) const {
         bool lost = false;
-        const bool sure = find(ctx, heap_.idle(), quota, start, [&](std::uint32_t page) {
-            page_word now = look(ctx, page);
-            const bool idle = belongs(now, heap_.idle(), quota);
-            if (idle) begin();
-            // Partner: the fetch_add in give_back: bits of pieces are clear. It fails where room has been reserved.
-            const bool mine =
-                idle && ctx.compare_exchange(heap_.pages + page, now.bits, to.bits, order::acq_rel, scope::device);
-            lost = lost || (idle && !mine);
-            take_out(ctx, page, heap_.idle(), quota);
-            if (!mine) return false;
-            take_out(ctx, page, page_word{now.bits}.use(), quota);
-            return made(page);
+        const bool sure = heap_.set_of(heap_.idle(), quota).find(ctx, start, [&](std::uint32_t page) {
+            const page_claim claim = words_.adopt(ctx, page, quota, to);
+            lost = lost || claim == page_claim::lost;
+            return claim == page_claim::made && made(page);
         });
         return sure && !lost;
-    }
-
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool claim(Ctx& ctx, std::uint32_t page, page_word to) const {
-        std::uint32_t none = page_word::free;
-        // Partner: the exchange in free_page: bits of pieces are clear.
-        const bool done = ctx.compare_exchange(heap_.pages + page, none, to.bits, order::acq_rel, scope::device);
-        take_out(ctx, page, page_word::free, 0);
-        return done;
-    }
-    template <class Ctx>
-    LANEWAY_FN void free_page(Ctx& ctx, std::uint32_t page) const {
-        // Partner: the compare_exchange in claim.
-        ctx.exchange(heap_.pages + page, page_word::free, order::acq_rel, scope::device);
-        heap_.set_of(page_word::free, 0).insert(ctx, page);
     }
 
     /// Frees all pages of a quota in which nothing is held. They are in hand from before the first till behind the
     /// last; where there are none, nothing is, so that lanes that ask in vain do not make each other unsure.
     template <class Ctx>
     LANEWAY_FN void free_idle(Ctx& ctx, std::uint32_t quota) const {
-        bool holds = false;
-        const auto hold = [&] {
-            if (!holds) allowed_.hold(ctx, quota);
-            holds = true;
-        };
-        (void)each_idle(ctx, quota, 0, {page_word::span_body}, hold, [&](std::uint32_t page) {
+        if (heap_.set_of(heap_.idle(), quota).is_empty(ctx)) return;
+        allowed_.hold(ctx, quota);
+        (void)each_idle(ctx, quota, 0, {page_word::span_body}, [&](std::uint32_t page) {
             allowed_.give(ctx, quota, 1);  // before another lane can have the page, and count it
-            free_page(ctx, page);
+            words_.free_page(ctx, page);
             return false;
         });
-        if (holds) allowed_.settle(ctx, quota);
+        allowed_.settle(ctx, quota);
     }
-
     template <class Ctx>
     LANEWAY_FN void claim_within_quota(Ctx& ctx, std::uint32_t count, page_reservation& found) const {
         // Idle pages first: else spans would lie between them as it happens, and break up what is free.
@@ -325,67 +219,23 @@ private:
         const quota_answer answer = allowed_.take(ctx, quota_, count);
         found.contended = answer == quota_answer::contended;
         if (answer != quota_answer::taken) return;
-        const quota_word before = all_ ? in_hand(ctx) : quota_word{};
-        const std::uint32_t first = find_span(ctx, count);
+        const page_set stock = heap_.set_of(page_word::free, 0);
+        std::uint32_t words = 0, words_at = ~0u;
+        const std::uint32_t first = words_.claim_row(ctx, quota_, count, [&](std::uint32_t index) {
+            const std::uint32_t above = index / page_set::word_pages;
+            if (above != words_at) words = stock.words_with_pages(ctx, above);
+            words_at = above;
+            return (words >> index % page_set::word_pages & 1) == 0 ? 0 : stock.word(ctx, index);
+        });
         if (first != heap_.n_pages) found = {first, count};
-        if (found.count == 0) found.contended = all_ && !is_same(ctx, before, 1);
         if (found.count == 0) allowed_.give(ctx, quota_, count);
         allowed_.settle(ctx, quota_);
-    }
-
-    /// Free pages among those of a word of sets, a bit each.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t free_pages(Ctx& ctx, const page_set& stock, std::uint32_t index) const {
-        if (!all_) return stock.word(ctx, index);
-        std::uint32_t pages = 0;
-        for (std::uint32_t bit = 0; bit < page_set::word_pages; ++bit) {
-            const std::uint32_t page = index * page_set::word_pages + bit;
-            if (page < heap_.n_pages && belongs(look(ctx, page), page_word::free, 0)) pages |= 1u << bit;
-        }
-        return pages;
-    }
-
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t find_span(Ctx& ctx, std::uint32_t count) const {
-        const page_set stock = heap_.set_of(page_word::free, 0);
-        std::uint32_t row = 0;  // free pages in a row from here on, as they were seen
-        for (std::uint32_t index = stock.n_words(); index-- > 0;) {
-            const std::uint32_t pages = free_pages(ctx, stock, index);
-            if (pages == 0) {
-                row = 0;
-                continue;
-            }
-            for (std::uint32_t bit = page_set::word_pages; bit-- > 0;) {
-                row = (pages >> bit & 1) != 0 ? row + 1 : 0;
-                if (row < count) continue;
-                const std::uint32_t first = index * page_set::word_pages + bit;
-                const std::uint32_t claimed = claim_row(ctx, first, count);
-                if (claimed == count) return first;
-                row = count - claimed - 1;  // below the one that is not free
-            }
-        }
-        return heap_.n_pages;
-    }
-
-    /// Claims pages from the last down to `first`, all or none; returns how many it could.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t claim_row(Ctx& ctx, std::uint32_t first, std::uint32_t count) const {
-        const std::uint32_t end = first + count;
-        for (std::uint32_t i = 1; i <= count; ++i) {
-            if (claim(ctx, end - i, {page_word::span_body})) continue;
-            for (std::uint32_t back = 1; back < i; ++back) free_page(ctx, end - back);
-            return i - 1;
-        }
-        // Whoever frees the span has its address from this lane, and with it sees this word.
-        ctx.exchange(heap_.pages + first, page_word::of(page_word::span_head, quota_, count).bits, order::acq_rel,
-                     scope::device);
-        return count;
     }
 
     const device_heap_layout& heap_;
     std::uint32_t quota_;
     page_quota allowed_;
-    bool all_;  ///< looks at every page
+    heap_words words_;
 };
 
 }  // namespace laneway

@@ -15,18 +15,29 @@ class page_quota {
 public:
     LANEWAY_FN explicit page_quota(const device_heap_layout& heap) : heap_(heap) {}
 
+    /// How many pages the quota may hold.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t pages_allowed(Ctx& ctx, std::uint32_t quota) const {
+        return ctx.load(heap_.counters_of(quota) + device_heap_layout::pages_allowed, order::relaxed, scope::device);
+    }
+    /// Whether it could count so many more, as it is seen.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool has_room(Ctx& ctx, std::uint32_t quota, std::uint64_t count) const {
+        const std::uint64_t allowed = pages_allowed(ctx, quota);
+        return seen(ctx, quota).pages() + count <= allowed;
+    }
+
     /// Counts pages that are about to be claimed, where the quota has room for them; settle() follows if they are
     /// taken. Any lane; does not wait.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN quota_answer take(Ctx& ctx, std::uint32_t quota, std::uint64_t count) const {
         std::uint64_t* const counters = heap_.counters_of(quota);
         std::uint64_t* const held = counters + device_heap_layout::pages_held;
-        const std::uint64_t allowed =
-            ctx.load(counters + device_heap_layout::pages_allowed, order::relaxed, scope::device);
+        const std::uint64_t allowed = pages_allowed(ctx, quota);
         // Where there is no room nothing is added, so that lanes that ask in vain do not make each other unsure.
-        const quota_word seen{ctx.load(held, order::relaxed, scope::device)};
-        if (seen.pages() + count > allowed) return refusal(seen);
-        // Partner: the fence in heap_pages::is_same: who sees a page that is claimed next sees that it is in hand.
+        const quota_word now = seen(ctx, quota);
+        if (now.pages() + count > allowed) return refusal(now);
+        // Partner: the fence in heap_words::is_same: who sees a page that is claimed next sees that it is in hand.
         const quota_word before{ctx.fetch_add(held, count + quota_word::one_in_hand, order::release, scope::device)};
         if (before.pages() + count > allowed) {
             ctx.fetch_add(held, 0 - count, order::relaxed, scope::device);
@@ -63,6 +74,10 @@ public:
     }
 
 private:
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN quota_word seen(Ctx& ctx, std::uint32_t quota) const {
+        return {ctx.load(heap_.counters_of(quota) + device_heap_layout::pages_held, order::relaxed, scope::device)};
+    }
     [[nodiscard]] static LANEWAY_FN quota_answer refusal(quota_word seen) {
         return seen.in_hand() == 0 ? quota_answer::full : quota_answer::contended;
     }

@@ -1,4 +1,5 @@
-// A set of pages that any lanes put pages into, take out and search: a bit a page, and above it a bit a word of these.
+// A set of pages that any lanes put pages into, take out and search: a bit a page, above it a bit a word of these, and
+// above these once more.
 //
 // The bits are hints: whether a page belongs into the set stands in a word of its own, the page word. What holds is: a
 // page that belongs, and whose page word nobody is about to change, is in the set and found. Who makes a page belong
@@ -16,96 +17,175 @@ class page_set {
 public:
     static constexpr std::uint32_t word_pages = 32;  ///< pages of a word, and words of a word above
     static constexpr std::uint32_t first_word = 2;   ///< what stands before them counts removals
+    static constexpr std::uint32_t n_levels = 3;
+    /// Of what find() begins with: bits that spread over the pages of a word, over its words, and over those above.
+    static constexpr std::uint32_t place_bits = 10;
 
     /// `words`: word_count(n_pages) of them, zero for an empty set, in PE memory.
-    LANEWAY_FN page_set(std::uint32_t* words, std::uint32_t n_pages)
-        : begun_(words), ended_(words + 1), words_(words + first_word),
-          n_words_((n_pages + word_pages - 1) / word_pages), above_(words_ + n_words_) {}
-
-    [[nodiscard]] static constexpr LANEWAY_FN std::uint32_t word_count(std::uint32_t n_pages) {
-        const std::uint32_t words = (n_pages + word_pages - 1) / word_pages;
-        return first_word + words + (words + word_pages - 1) / word_pages;
+    LANEWAY_FN page_set(std::uint32_t* words, std::uint32_t n_pages) : begun_(words), ended_(words + 1) {
+        std::uint32_t* level = words + first_word;
+        for (std::uint32_t i = 0; i < n_levels; ++i) {
+            levels_[i] = level;
+            level += level_words(n_pages, i);
+        }
+        n_top_ = level_words(n_pages, n_levels - 1);
     }
-    [[nodiscard]] LANEWAY_FN std::uint32_t n_words() const { return n_words_; }
+
+    /// Words of a level: 0 has a bit for each of so many pages, each level above one for each word below.
+    [[nodiscard]] static constexpr LANEWAY_FN std::uint32_t level_words(std::uint32_t n_pages, std::uint32_t level) {
+        std::uint32_t words = n_pages;
+        for (std::uint32_t i = 0; i <= level; ++i) words = (words + word_pages - 1) / word_pages;
+        return words;
+    }
+    [[nodiscard]] static constexpr LANEWAY_FN std::uint32_t word_count(std::uint32_t n_pages) {
+        std::uint32_t words = first_word;
+        for (std::uint32_t i = 0; i < n_levels; ++i) words += level_words(n_pages, i);
+        return words;
+    }
     /// Pages 32 · index and on, one a bit. Any lane.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint32_t word(Ctx& ctx, std::uint32_t index) const {
-        return ctx.load(words_ + index, order::relaxed, scope::device);
+        return look<0>(ctx, index);
+    }
+    /// Which of the words 32 · index and on have pages, one a bit. Any lane.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t words_with_pages(Ctx& ctx, std::uint32_t index) const {
+        return look<1>(ctx, index);
     }
 
     /// After the page word has been changed so that the page belongs. Any lane; does not wait.
     template <class Ctx>
     LANEWAY_FN void insert(Ctx& ctx, std::uint32_t page) const {
-        const std::uint32_t index = page / word_pages;
-        // Partner: the fetch_and of the same word in remove().
-        if (ctx.fetch_or(words_ + index, bit_of(page), order::acq_rel, scope::device) == 0) {
-            // Partner: the fetch_and of the same word in remove().
-            ctx.fetch_or(above_ + index / word_pages, bit_of(index), order::acq_rel, scope::device);
-        }
+        set<0>(ctx, page);
     }
 
     /// After the page word has been seen or changed so that the page does not belong; `belongs()` looks at it again.
-    /// Any lane; does not wait.
+    /// Nothing happens where the page is not in the set: who puts it in later, for what has passed, leaves a wrong
+    /// hint. Any lane; does not wait.
     template <class Ctx, class Belongs>
     LANEWAY_FN void remove(Ctx& ctx, std::uint32_t page, Belongs&& belongs) const {
-        const std::uint32_t index = page / word_pages;
-        const std::uint32_t bit = bit_of(page);
+        // Of many that have come for one page most find that it has been taken out.
+        if ((look<0>(ctx, page / word_pages) & bit_of(page)) == 0) return;
         ctx.fetch_add(begun_, 1u, order::relaxed, scope::device);  // before what follows, which releases it
-        // Partner: the fetch_or of the same word in insert(). What stood before an insertion that this one undoes is
-        // seen by belongs().
-        if ((ctx.fetch_and(words_ + index, ~bit, order::acq_rel, scope::device) & ~bit) == 0) {
-            std::uint32_t* const above = above_ + index / word_pages;
-            // Partner: the fetch_or of the same word in insert().
-            ctx.fetch_and(above, ~bit_of(index), order::acq_rel, scope::device);
-            if (word(ctx, index) != 0) ctx.fetch_or(above, bit_of(index), order::acq_rel, scope::device);
-        }
+        clear<0>(ctx, page);
         if (belongs()) insert(ctx, page);
         // Partner: the acquire load in find().
         ctx.fetch_add(ended_, 1u, order::release, scope::device);
     }
 
+    /// Whether there is no page, and none can have been missed; see find(). Any lane; does not wait.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool is_empty(Ctx& ctx) const {
+        const std::uint32_t ended = ctx.load(ended_, order::acquire, scope::device);  // Partner: as in find()
+        for (std::uint32_t top = 0; top < n_top_; ++top) {
+            if (look<n_levels - 1>(ctx, top) != 0) return false;
+        }
+        return is_sure(ctx, ended);
+    }
+
     /// Calls `visit(page)` for pages of the set until it returns true, or there are no more. Returns false where it did
     /// not, and some may have been missed: where a removal, which takes out more for a moment than it must, went on
-    /// meanwhile. `start` spreads lanes: its lowest five bits over the pages of a word, those above over words. Any
-    /// lane; looks at each word once.
+    /// meanwhile. `start` spreads lanes evenly over what is set, by place_bits each for pages, words, and those above:
+    /// below 1 << place_bits, over the first pages. Any lane; looks at each word once.
     template <class Ctx, class Visit>
     LANEWAY_FN bool find(Ctx& ctx, std::uint32_t start, Visit&& visit) const {
         // Partner: the fetch_add of the same word in remove(): what those removals put back is seen.
         const std::uint32_t ended = ctx.load(ended_, order::acquire, scope::device);
-        const std::uint32_t n_above = (n_words_ + word_pages - 1) / word_pages;
-        const std::uint32_t first = start / (word_pages * word_pages) % n_above;
-        for (std::uint32_t i = 0; i < n_above; ++i) {
-            const std::uint32_t above = first + i < n_above ? first + i : first + i - n_above;
-            std::uint32_t words = ctx.load(above_ + above, order::relaxed, scope::device);
-            while (words != 0) {
-                const std::uint32_t index = above * word_pages + take_from<Ctx>(words, start / word_pages);
-                std::uint32_t pages = word(ctx, index);
-                while (pages != 0) {
-                    if (visit(index * word_pages + take_from<Ctx>(pages, start))) return true;
+        std::uint32_t no_pages = none, no_words = none;  // what was seen empty, though a bit above is set
+        const std::uint32_t first = start >> 2 * place_bits;
+        for (std::uint32_t i = 0; i < n_top_; ++i) {
+            const std::uint32_t top = (first + i) % n_top_;
+            std::uint32_t tops = look<2>(ctx, top);
+            while (tops != 0) {
+                const std::uint32_t above = top * word_pages + take_from<Ctx>(tops, first);
+                std::uint32_t words = look<1>(ctx, above);
+                if (words == 0) no_words = above;
+                while (words != 0) {
+                    const std::uint32_t index = above * word_pages + take_from<Ctx>(words, start >> place_bits);
+                    std::uint32_t pages = look<0>(ctx, index);
+                    if (pages == 0) no_pages = index;
+                    while (pages != 0) {
+                        if (visit(index * word_pages + take_from<Ctx>(pages, start))) return true;
+                    }
                 }
             }
         }
-        // Partner: the fetch_and in remove(). Whose bits were missed had been counted before.
+        const bool sure = is_sure(ctx, ended);
+        if (no_pages != none) tidy<0>(ctx, no_pages);
+        if (no_words != none) tidy<1>(ctx, no_words);
+        return sure;
+    }
+
+private:
+    static constexpr std::uint32_t none = ~0u;
+
+    [[nodiscard]] static LANEWAY_FN std::uint32_t bit_of(std::uint32_t index) { return 1u << index % word_pages; }
+    template <std::uint32_t Level, class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t look(Ctx& ctx, std::uint32_t index) const {
+        return ctx.load(levels_[Level] + index, order::relaxed, scope::device);
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool is_sure(Ctx& ctx, std::uint32_t ended) const {
+        // Partner: the fetch_and in clear(). Whose bits were missed had been counted before.
         ctx.fence(scope::device);
         return ctx.load(begun_, order::relaxed, scope::device) == ended;
     }
 
-private:
-    [[nodiscard]] static LANEWAY_FN std::uint32_t bit_of(std::uint32_t index) { return 1u << index % word_pages; }
-    /// Takes out the first bit from a place on, round the end of the word, and returns its number.
+    template <std::uint32_t Level, class Ctx>
+    LANEWAY_FN void set(Ctx& ctx, std::uint32_t index) const {
+        const std::uint32_t word = index / word_pages;
+        // Partner: the fetch_and of the same word in clear().
+        const std::uint32_t before = ctx.fetch_or(levels_[Level] + word, bit_of(index), order::acq_rel, scope::device);
+        if constexpr (Level + 1 < n_levels) {
+            if (before == 0) set<Level + 1>(ctx, word);
+        }
+    }
+    template <std::uint32_t Level, class Ctx>
+    LANEWAY_FN void clear(Ctx& ctx, std::uint32_t index) const {
+        const std::uint32_t word = index / word_pages, bit = bit_of(index);
+        // Partner: the fetch_or of the same word in set(). What stood before an insertion that this one undoes is seen
+        // by who looks again.
+        const std::uint32_t left = ctx.fetch_and(levels_[Level] + word, ~bit, order::acq_rel, scope::device) & ~bit;
+        if constexpr (Level + 1 < n_levels) {
+            if (left == 0) clear_above<Level>(ctx, word);
+        }
+    }
+    template <std::uint32_t Level, class Ctx>
+    LANEWAY_FN void clear_above(Ctx& ctx, std::uint32_t word) const {
+        clear<Level + 1>(ctx, word);
+        if (look<Level>(ctx, word) != 0) set<Level + 1>(ctx, word);
+    }
+    /// Clears the bit above an empty word, which stays set where the one that made the word empty was faster than the
+    /// one that had set that bit.
+    template <std::uint32_t Level, class Ctx>
+    LANEWAY_FN void tidy(Ctx& ctx, std::uint32_t word) const {
+        if ((look<Level + 1>(ctx, word / word_pages) & bit_of(word)) == 0 || look<Level>(ctx, word) != 0) return;
+        ctx.fetch_add(begun_, 1u, order::relaxed, scope::device);
+        clear_above<Level>(ctx, word);
+        ctx.fetch_add(ended_, 1u, order::release, scope::device);  // Partner: the acquire load in find()
+    }
+
+    /// Takes out one of the bits and returns its number: as many are below it as a part of all that `place` says.
     template <class Ctx>
     [[nodiscard]] static LANEWAY_FN std::uint32_t take_from(std::uint32_t& bits, std::uint32_t place) {
-        const std::uint32_t behind = bits & (~0u << place % word_pages);
-        const auto number = static_cast<std::uint32_t>(Ctx::first_lane(behind != 0 ? behind : bits));
+        constexpr std::uint32_t places = 1u << place_bits;
+        std::uint32_t below = place % places * static_cast<std::uint32_t>(Ctx::count_lanes(bits)) >> place_bits;
+        std::uint32_t rest = bits, number = 0;
+        for (std::uint32_t half = word_pages / 2; half > 0; half /= 2) {
+            const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(rest & ((1u << half) - 1)));
+            if (below < count) continue;
+            below -= count;
+            rest >>= half;
+            number += half;
+        }
         bits &= ~(1u << number);
         return number;
     }
 
     std::uint32_t* begun_;  ///< removals
     std::uint32_t* ended_;
-    std::uint32_t* words_;
-    std::uint32_t n_words_;
-    std::uint32_t* above_;
+    std::uint32_t* levels_[n_levels];
+    std::uint32_t n_top_;
 };
 
 }  // namespace laneway

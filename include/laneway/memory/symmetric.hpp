@@ -76,6 +76,14 @@ LANEWAY_FN status refuse_address(Ctx& ctx, operation what, int pe, symmetric_ptr
     return fail(ctx, status::bad_address, what, pe, first.index > held ? first.index : held, held);
 }
 
+/// Ends the run for an element that exists, of a PE whose memory this one cannot load and store. Any lane; returns
+/// bad_address.
+template <class Ctx, class T>
+LANEWAY_FN status refuse_unreachable(Ctx& ctx, operation what, int pe, symmetric_ptr<T> element) {
+    const std::uint64_t held = ctx.environment().segment_bytes[element.segment] / sizeof(T);
+    return fail(ctx, status::bad_address, what, pe, element.index, held);
+}
+
 /// Address of the element in a PE's part, null where its memory cannot be reached. Any lane.
 template <class Ctx, class T>
 [[nodiscard]] LANEWAY_FN T* address(const Ctx& ctx, symmetric_ptr<T> element, int pe) {

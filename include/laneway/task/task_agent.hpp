@@ -39,10 +39,11 @@ public:
     LANEWAY_FN bool poll(Ctx& ctx) {
         // A warp of one lane has other things to do than its turn, each of which costs.
         constexpr int at_once = Ctx::warp_lanes == 1 ? 32 : 1;
+        if (once(ctx, full_warp<Ctx>, [&] { return leaves_; }) != 0) return false;
         bool worked = false;
         for (int i = 0; i < at_once && run_one(ctx); ++i) {
             worked = true;
-            if (at_once > 1) get_on(ctx);
+            if (at_once == 1 || any_nodes) look_up(ctx);
             if (at_once > 1 && ends(ctx)) break;
         }
         if (ctx.lane() == 0 && (!worked || runner_.done() >= max_done)) complete(ctx);
@@ -71,11 +72,16 @@ private:
         if (runner_.done() == 0) return;
         out_.complete(ctx, runner_.done());
         runner_.forget_done();
-        get_on(ctx);
     }
-    /// Tells the host of spawned tasks, of which it hears nothing until all that hang together are done. Lane 0.
-    LANEWAY_FN void get_on([[maybe_unused]] Ctx& ctx) {
-        if constexpr (any_nodes) shown_ns_ = show_life(ctx, pool_.rings, shown_ns_);
+    /// Behind what it has run: tells the host that the PE gets on, which of spawned tasks hears nothing until all that
+    /// hang together are done, and behind long tasks asks whether the program ends: the loop of a warp that always has
+    /// work asks too seldom for these.
+    LANEWAY_FN void look_up(Ctx& ctx) {
+        constexpr std::uint64_t long_ns = 1'000'000;
+        if (ctx.lane() != 0) return;
+        const std::uint64_t before = looked_ns_;
+        looked_ns_ = show_life(ctx, pool_.rings, before);
+        if (looked_ns_ - before > long_ns) leaves_ = std::uint32_t{stopped(ctx)};
     }
 
     /// Takes a task that was spawned or submitted by a lane, or one from the host. The whole warp.
@@ -164,9 +170,10 @@ private:
     block_team<Ctx>& team_;
     std::uint32_t number_;
     task_runner<Ctx, Types...> runner_;
-    task_source kept_;      ///< taken, and not begun: another warp of the block led
-    bool is_idle_ = false;  ///< counted among the idle warps of the block
-    std::uint64_t shown_ns_ = 0;
+    task_source kept_;          ///< taken, and not begun: another warp of the block led
+    bool is_idle_ = false;      ///< counted among the idle warps of the block
+    std::uint32_t leaves_ = 0;  ///< lane 0's: not 0 when the program ends, and what is left stays
+    std::uint64_t looked_ns_ = 0;
 };
 
 }  // namespace laneway

@@ -203,9 +203,8 @@ TEST_P(recursion_test, ATreeWithoutEndIsStoppedAtTheDeadlineWithWhatIsOpenByDept
         // Those of the first calls, which wait for all others.
         const std::size_t continuations = text.find("; channel 1 \"continuation 1\": ");
         ASSERT_NE(continuations, std::string::npos) << text;
-        EXPECT_NE(text.find(GetParam().ends_with(":1") ? ", 1 at level 0" : " at level 0", continuations),
-                  std::string::npos)
-            << text;
+        const bool one_call = GetParam().ends_with(":1") && GetParam().find(',') == std::string::npos;
+        EXPECT_NE(text.find(one_call ? ", 1 at level 0" : " at level 0", continuations), std::string::npos) << text;
         EXPECT_NE(text.find(" deeper levels, down to ", continuations), std::string::npos) << text;
         EXPECT_EQ(text.find(" kept by warps)", continuations) != std::string::npos, memory_bytes != 0) << text;
     }

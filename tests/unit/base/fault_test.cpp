@@ -91,6 +91,9 @@ TEST(fault_text_test, LimitsAreToldWithTheirUnits) {
     EXPECT_EQ(
         told(status::bad_address, operation::atomic, 0, 2, 0),
         "an address outside symmetric memory while doing an atomic operation on PE 0: element 2, where there are none");
+    EXPECT_EQ(told(status::bad_address, operation::collective, 1, 8, 12),
+              "an address outside symmetric memory while in a collective with PE 1: element 8 is out of reach of loads "
+              "and stores");
     EXPECT_EQ(
         told(status::bad_address, operation::allocate, 2, 9, 9),
         "an address outside symmetric memory while allocating memory for a large message on PE 2: element 9, where "

@@ -34,10 +34,10 @@ struct spread_program {
             const arc_range range{std::uint64_t{owner} * longest, count(owner)};
             for_each_arc(ctx, range, owner, [&](const arc_batch& batch, std::uint32_t payload) {
                 bool right = batch.count >= 1 && batch.count <= arc_batch::most;
-                for (int k = 0; k < batch.count; ++k) {
-                    const std::uint64_t arc = batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k);
-                    right = right && arc / longest == payload;
-                    ctx.fetch_add(visits + arc, 1, order::relaxed, scope::device);
+                for (int k = 0; k < arc_batch::most; ++k) {
+                    const std::uint64_t arc = batch.arc(k);
+                    right = right && arc / longest == payload && (k < batch.count || arc == batch.first);
+                    if (k < batch.count) ctx.fetch_add(visits + arc, 1, order::relaxed, scope::device);
                 }
                 if (!right) ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
             });

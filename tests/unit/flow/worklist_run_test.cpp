@@ -16,9 +16,10 @@ namespace {
 using key = std::uint32_t;
 constexpr std::uint64_t vertices_of_a_pe = 8;
 
-enum class where { arcs, visit, nowhere, never };
+enum class where { arcs, visit, nowhere, too_far, never };
 
-/// A ring of arcs, one from each vertex to the next; throws at vertex 5 of a PE, or proposes nothing.
+/// A ring of arcs, one from each vertex to the next; throws at vertex 5 of a PE, or proposes nothing, or a key that
+/// does not fit to the next PE.
 struct throwing_ring {
     std::uint64_t first = 0;
     std::uint64_t vertices = 0;
@@ -31,6 +32,9 @@ struct throwing_ring {
     template <class Ctx>
     LANEWAY_FN proposal<key> visit(Ctx&, std::uint64_t arc, key distance) const {
         if (throws == where::nowhere) return {(arc + 1) % vertices};
+        if (throws == where::too_far && (arc + 1) % vertices_of_a_pe == 0) {
+            return {(arc + 1) % vertices, worklist_word<key>::too_great};
+        }
         if (throws == where::visit && arc % vertices_of_a_pe == 5) throw std::out_of_range("arc 5");
         return {(arc + 1) % vertices, distance + 1};
     }
@@ -119,6 +123,39 @@ TEST_P(worklist_run_test, WhatIsNotProposedIsNotSent) {
     const auto report = rt.run(list);
     EXPECT_EQ(report.items, 1u);
     EXPECT_EQ(report.carried, 0u);
+}
+
+/// One lane proposes a key that does not fit.
+struct propose_too_much {
+    template <class Ctx, class List>
+    LANEWAY_FN void operator()(Ctx& ctx, List& list) const {
+        if (ctx.rank() == 0) list.propose(ctx, {1, worklist_word<key>::too_great});
+    }
+};
+
+TEST_P(worklist_run_test, KeysThatDoNotFitAreToldAndNotSent) {
+    options o;
+    o.devices = GetParam();
+    runtime rt(o);
+    const ring_of_pes far(rt, where::too_far), ring(rt, where::never);
+    auto list = far.list(rt, 1);
+    EXPECT_FALSE(list.overflowed());
+    for (const bool fused : {true, false}) {
+        list.set_fused(fused);
+        const auto report = run_keys(rt, list);
+        EXPECT_TRUE(list.overflowed());
+        EXPECT_EQ(report.items, vertices_of_a_pe - 1);
+        EXPECT_EQ(report.carried, 0u);
+        EXPECT_EQ(list.keys(0)[0], worklist_word<key>::unreached);
+    }
+    auto other = ring.list(rt);
+    rt.run(other);
+    EXPECT_FALSE(other.overflowed());
+    rt.run(propose_too_much{}, other);
+    EXPECT_TRUE(other.overflowed()) << "a body has proposed it";
+    EXPECT_EQ(other.keys(0)[1], 1u);
+    rt.run(other);
+    EXPECT_FALSE(other.overflowed()) << "it is of the last run";
 }
 
 // A setter gives up the waves that wait: the next run begins with the starts.

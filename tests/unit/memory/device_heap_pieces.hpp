@@ -117,6 +117,34 @@ private:
     device_heap heap_;
 };
 
+/// Lanes insist on so many pieces of one size; nobody frees. A lane that has a page in hand may be away for long, and
+/// allocate() would not wait for it.
+struct filling_program {
+    static constexpr int cuda_warps = 2;
+    device_heap_ref heap;
+    std::size_t bytes = 0;
+    std::uint64_t most = 0;
+    std::uint64_t* drawn = nullptr;  ///< requests
+    std::uint64_t* refused = nullptr;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        while (ctx.fetch_add(drawn, 1, order::relaxed, scope::device) < most) {
+            if (heap.insist(ctx, bytes).address == nullptr) ctx.fetch_add(refused, 1, order::relaxed, scope::device);
+        }
+    }
+};
+
+/// How many pieces of a size lanes get that ask for `most` together.
+inline std::uint64_t fill(machine& machine, const device_heap& heap, std::uint32_t quota, std::size_t bytes,
+                          std::uint64_t most) {
+    const buffer<std::uint64_t> counters(machine.device(0), 2);
+    run_programs(machine, small_grid(machine), 100, [&](int) {
+        return filling_program{heap.ref(quota), bytes, most, counters.data(), counters.data() + 1};
+    });
+    return most - counters.copy_out()[1];
+}
+
 inline std::vector<allocator_family> device_heaps() {
     std::vector<allocator_family> families;
     for (const std::string& devices : lone_device()) {

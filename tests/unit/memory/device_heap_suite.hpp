@@ -84,34 +84,6 @@ inline void free_all(machine& machine, const device_heap& heap, const std::vecto
     EXPECT_EQ(wrong.copy_out()[0], 0u);
 }
 
-/// Lanes insist on so many pieces of one size; nobody frees. A lane that has a page in hand may be away for long, and
-/// allocate() would not wait for it.
-struct filling_program {
-    static constexpr int cuda_warps = 2;
-    device_heap_ref heap;
-    std::size_t bytes = 0;
-    std::uint64_t most = 0;
-    std::uint64_t* drawn = nullptr;  ///< requests
-    std::uint64_t* refused = nullptr;
-
-    template <class Ctx>
-    LANEWAY_FN void operator()(Ctx& ctx) const {
-        while (ctx.fetch_add(drawn, 1, order::relaxed, scope::device) < most) {
-            if (heap.insist(ctx, bytes).address == nullptr) ctx.fetch_add(refused, 1, order::relaxed, scope::device);
-        }
-    }
-};
-
-/// How many pieces of a size lanes get that ask for `most` together.
-inline std::uint64_t fill(machine& machine, const device_heap& heap, std::uint32_t quota, std::size_t bytes,
-                          std::uint64_t most) {
-    const buffer<std::uint64_t> counters(machine.device(0), 2);
-    run_programs(machine, small_grid(machine), 100, [&](int) {
-        return filling_program{heap.ref(quota), bytes, most, counters.data(), counters.data() + 1};
-    });
-    return most - counters.copy_out()[1];
-}
-
 /// A whole heap gives all of its bytes, in pieces of one size, to lanes that ask together, and is whole afterwards.
 inline void expect_gives_all(machine& machine, const device_heap& heap, const device_heap_options& options,
                              std::size_t bytes) {
@@ -203,7 +175,7 @@ struct stuck_opener_program {
             ctx.store(layout.opener_of(use, 0, which), 1u, order::relaxed, scope::device);
         }
         ctx.store(layout.pages, page_word::of(use, 0, 1).bits, order::relaxed, scope::device);
-        while (heap.allocate(ctx, std::size_t{1} << layout.log2_piece(use)) != nullptr) ++*served;
+        while (heap.insist(ctx, std::size_t{1} << layout.log2_piece(use)).address != nullptr) ++*served;
     }
 };
 

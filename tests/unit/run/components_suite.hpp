@@ -4,6 +4,7 @@
 #include "laneway/run/transfers.hpp"
 #include "unit/run/component_job.hpp"
 #include "unit/run/path_graph.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 namespace {
@@ -232,6 +233,7 @@ struct vote_and_meet {
     static constexpr std::uint32_t places = 4;
     symmetric_ref<std::uint64_t> counts;  ///< `places` of each round
     symmetric_ref<std::uint64_t> wrong;
+    bool in_reach;  ///< of each other's loads and stores: all PEs
     template <class Ctx, class Box, class Sums>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box, Sums& sums) const {
         for (std::uint32_t round = 0; round < 3; ++round) {
@@ -255,11 +257,11 @@ struct vote_and_meet {
         return (ranks + places - 1 - before) / places;
     }
 
-    /// In turns with an array of the PE's memory, and as one that is symmetric.
+    /// In turns with an array of the PE's memory, and as one that is symmetric, where that can be.
     template <class Ctx, class Box, class Sums>
     LANEWAY_FN status meet(Ctx& ctx, Box& box, Sums& sums, std::uint32_t round) const {
         const std::uint32_t first = round * places;
-        if (round % 2 == 1) return sums.barrier(ctx, box, counts[first], places, reduction::sum{});
+        if (round % 2 == 1 && in_reach) return sums.barrier(ctx, box, counts[first], places, reduction::sum{});
         return sums.barrier(ctx, box, counts.local(ctx) + first, places, reduction::sum{});
     }
 };
@@ -269,7 +271,8 @@ TEST_P(components_test, ABarrierWithAnArrayCombinesWhatMessagesHaveDone) {
         runtime rt(options_for(GetParam(), seed));
         const auto counts = rt.allocate<std::uint64_t>(12), wrong = rt.allocate<std::uint64_t>(1);
         const auto sums = rt.collectives();
-        rt.run(vote_and_meet{counts.ref(), wrong.ref()}, rt.mailbox<vote>(count_votes{counts.ref()}), sums);
+        const bool in_reach = !is_mixed(GetParam());
+        rt.run(vote_and_meet{counts.ref(), wrong.ref(), in_reach}, rt.mailbox<vote>(count_votes{counts.ref()}), sums);
         ASSERT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "seed " << seed;
     }
 }
@@ -279,14 +282,15 @@ struct vote_again {
     static constexpr std::uint32_t places = vote_and_meet::places, rounds = 6;
     symmetric_ref<std::uint64_t> counts;
     symmetric_ref<std::uint64_t> wrong;
+    bool in_reach;
     template <class Ctx, class Box, class Sums>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box, Sums& sums) const {
         const auto own = counts.local(ctx);
         std::uint64_t wanted[places] = {};
         for (std::uint32_t round = 0; round < rounds; ++round) {
             vote_and_meet::post(ctx, box, round, 0);
-            const status met = round % 3 == 2 ? sums.barrier(ctx, box, counts[0], places, reduction::sum{})
-                                              : sums.barrier(ctx, box, own, places, reduction::sum{});
+            const status met = round % 3 == 2 && in_reach ? sums.barrier(ctx, box, counts[0], places, reduction::sum{})
+                                                          : sums.barrier(ctx, box, own, places, reduction::sum{});
             if (met != status::ok) return;
             for (std::uint32_t i = 0; i < places; ++i) {
                 wanted[i] = wanted[i] * static_cast<unsigned>(ctx.n_pes()) + vote_and_meet::votes(ctx.size(), round, i);
@@ -303,9 +307,21 @@ TEST_P(components_test, ElementsOfABarrierCountOnInTheNext) {
         runtime rt(options_for(GetParam(), seed));
         const auto counts = rt.allocate<std::uint64_t>(4), wrong = rt.allocate<std::uint64_t>(1);
         const auto sums = rt.collectives();
-        rt.run(vote_again{counts.ref(), wrong.ref()}, rt.mailbox<vote>(count_votes{counts.ref()}), sums);
+        const bool in_reach = !is_mixed(GetParam());
+        rt.run(vote_again{counts.ref(), wrong.ref(), in_reach}, rt.mailbox<vote>(count_votes{counts.ref()}), sums);
         ASSERT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "seed " << seed;
     }
+}
+
+TEST_P(components_test, ASymmetricArrayOutOfReachIsNoPlaceForABarrier) {
+    if (!is_mixed(GetParam())) GTEST_SKIP() << "all memory is in reach";
+    runtime rt(options_for(GetParam(), 1));
+    const auto counts = rt.allocate<std::uint64_t>(12), wrong = rt.allocate<std::uint64_t>(1);
+    const std::string text = thrown<device_fault>([&] {
+        rt.run(vote_and_meet{counts.ref(), wrong.ref(), true}, rt.mailbox<vote>(count_votes{counts.ref()}),
+               rt.collectives());
+    });
+    EXPECT_NE(text.find("element 4 is out of reach of loads and stores"), std::string::npos) << text;
 }
 
 struct count_bodies {

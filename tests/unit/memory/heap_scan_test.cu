@@ -1,0 +1,1 @@
+#include "heap_scan_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "page_set_suite.hpp"  // on CPU devices
