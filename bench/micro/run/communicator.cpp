@@ -6,10 +6,10 @@
 // stores the words, a fence and a flag into the other's memory, which polls it. `message`: send and recv. `rate`: every
 // lane sends to its mate on the next PE and receives as many, with promises that let `engines` share them, under tags
 // of its own, with each of --team-loads (0: warps never match together); `unordered`: and with the promise that no
-// order is kept. `--requests`, a power of two: a lane has a receive, and a send where its ring is full, so two for each;
-// an H200 has 67,584 lanes in such a run, 16 warps a multiprocessor. Each engine has room for that many receives, some 90
-// bytes each. `--ring-slots`: messages that may be on their way from one PE to another, by each engine, in `rate` and
-// `unordered`. All data is checked.
+// order is kept. `--requests`, a power of two: a lane has a receive, and a send where its ring is full, so two for
+// each; an H200 has 67,584 lanes in such a run, 16 warps a multiprocessor. Each engine has room for that many receives,
+// some 90 bytes each. `--ring-slots`: messages that may be on their way from one PE to another, by each engine, in
+// `rate` and `unordered`. All data is checked.
 #include <exception>
 #include <vector>
 
