@@ -42,12 +42,12 @@ struct ring_ends {
         shards[0].from = from;
     }
     [[nodiscard]] static LANEWAY_FN bool has(std::uint32_t shard, int pe) { return shard == 0 && pe < most; }
-    [[nodiscard]] LANEWAY_FN const chunk_sender* sender(const two_sided_ref& view, std::uint32_t shard, int pe) const {
-        return has(shard, pe) ? to + pe : view.shards[shard].to + pe;
+    [[nodiscard]] LANEWAY_FN const chunk_sender* sender(const two_sided_ref& of_pe, std::uint32_t shard, int pe) const {
+        return has(shard, pe) ? to + pe : of_pe.shards[shard].to + pe;
     }
-    [[nodiscard]] LANEWAY_FN const chunk_receiver& receiver(const two_sided_ref& view, std::uint32_t shard,
+    [[nodiscard]] LANEWAY_FN const chunk_receiver& receiver(const two_sided_ref& of_pe, std::uint32_t shard,
                                                             int pe) const {
-        return has(shard, pe) ? from[pe] : view.shards[shard].from[pe];
+        return has(shard, pe) ? from[pe] : of_pe.shards[shard].from[pe];
     }
 };
 
