@@ -87,10 +87,10 @@ struct channel_warp {
         const int any = producers != 0 ? Ctx::first_lane(producers) : 0;
         filled = ctx.shuffle(full_warp<Ctx>, into, any);
     }
-    /// Keeps what the next choice and the report need. `number`: of the queue that was served; none: the warp's own.
-    LANEWAY_FN void note(Ctx& ctx, std::uint32_t number, std::uint32_t into, int count, bool mine, outcome how) {
+    /// Keeps what the next choice and the report need. `queue`: that was served; none: the warp's own stack.
+    LANEWAY_FN void note(Ctx& ctx, std::uint32_t queue, std::uint32_t into, int count, bool mine, outcome how) {
         note_filled(ctx, into);
-        if (number != none) served = number;  // what comes between is what these elements have produced
+        if (queue != none) served = queue;  // what comes between is what these elements have produced
         const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && how == outcome::yield);
         const lane_mask went_on = ctx.ballot(full_warp<Ctx>, mine && how != outcome::yield);
         chooser.history().note(went_on == 0 && yielded != 0, yielded != 0);
