@@ -31,38 +31,48 @@ copy_rule link_core::rule_for(const endpoint& sender) const {
     return gpus ? copy_rule{} : copy_rule::of_cpu();
 }
 
-event link_core::carry(const send_op& op, std::byte* to, const std::vector<event>& behind) {
-    const profiler_range range(name.c_str());
-    // Nothing is stored there; one type describes both directions.
-    auto* const from = static_cast<std::byte*>(const_cast<void*>(op.whole.data));
-    const packet_copy what{{to, from, true}, op.whole.where, op.info.offset, op.info.bytes};
-    device_load& load = context->load_of(destination.device());
+std::optional<int> link_core::copier_of(const sent_message& message, const packet_copy& what) const {
     copy_path path = sizes.copies;
-    if (path == copy_path::by_rule)
-        path = choose_copy(what.size(), {load.by_engine, load.by_kernel}, rule_for(op.source));
-    std::optional<int> by;
-    if (path == copy_path::kernel && what.bytes > 0) by = kernel_device(op.source, from);
-    device_stream& stream = stream_from(op.source, by);
-    if (stream.is_recorded()) stream.label(words_of(op.info));
-    stream.wait(op.ready);
-    for (const event& one : behind) stream.wait(one);
+    if (path == copy_path::by_rule) {
+        const device_load& load = context->load_of(destination.device());
+        path = choose_copy(what.size(), {load.by_engine, load.by_kernel}, rule_for(message.source));
+    }
+    if (path != copy_path::kernel || what.bytes == 0) return std::nullopt;
+    return kernel_device(message.source, message.whole.data);
+}
+
+event link_core::carry(const std::shared_ptr<send_op>& op, packet_buffer& before) {
+    const profiler_range range(name.c_str());
+    const sent_message& message = *op->message;
+    // Nothing is stored there; one type describes both directions.
+    auto* const from = static_cast<std::byte*>(const_cast<void*>(message.whole.data));
+    const packet_copy what{{before.memory.get(), from, true}, message.whole.where, op->info.offset, op->info.bytes};
+    const std::optional<int> by = copier_of(message, what);
+    device_stream& stream = stream_from(message.source, by);
+    if (stream.is_recorded()) stream.label(words_of(op->info));
+    stream.wait(message.ready);
+    // The stream's own copies are behind each other anyway.
+    if (std::exchange(before.copied_on, stream.identity()) != stream.identity()) stream.wait(before.arrived);
+    stream.wait(before.read);
     std::vector<std::shared_ptr<void>> used;
     try {
-        if (by) {
-            used = copy_by_kernel(*context, *by, stream, what);
-        } else {
-            copy_by_engine(stream, what);
-        }
+        if (by) used = copy_by_kernel(*context, *by, stream, what);
+        if (!by) copy_by_engine(stream, what);
     } catch (...) {  // no memory for a table, say: who waits for the packet is told
         const event failed = event::pending();
         failed.fail(named_failure(std::current_exception(), name));
         context->fail(failed.failure());
+        op->message->end_packet(failed.failure());
         return failed;
     }
     const event arrived = stream.record();
+    device_load& load = context->load_of(destination.device());
     std::atomic<int>& under_way = by ? load.by_kernel : load.by_engine;
     ++under_way;
-    arrived.then([&under_way, used = std::move(used), core = context] { --under_way; });
+    arrived.then([self = shared_from_this(), op, arrived, &under_way, used = std::move(used)] {
+        --under_way;  // of the context, which the link keeps; and the copy goes to the link's buffer
+        op->message->end_packet(arrived.failure());
+    });
     if (by) {
         const std::lock_guard lock(mutex);
         ++counts.by_kernel;

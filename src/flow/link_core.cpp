@@ -7,10 +7,20 @@
 
 namespace laneway::flow {
 
+void sent_message::end_packet(const std::exception_ptr& why) {
+    if (why) {
+        const std::lock_guard lock(mutex_);
+        if (!failure_) failure_ = why;
+    }
+    // Partner: the decrements of the other packets, before which they have said why.
+    if (left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    failure_ ? sent.fail(failure_) : sent.complete();
+}
+
 send_op::~send_op() {
     if (taken) return;
-    sent.fail(std::make_exception_ptr(
-        usage_error("a packet from " + source.name() + " was not received: its link has been closed or is gone")));
+    message->end_packet(std::make_exception_ptr(usage_error("a packet from " + message->source.name() +
+                                                            " was not received: its link has been closed or is gone")));
 }
 
 receive_state::~receive_state() {
@@ -82,10 +92,9 @@ std::vector<packet_info> link_core::cut(const segment& what, std::uint64_t messa
 }
 
 planned_send link_core::plan(std::vector<std::shared_ptr<link_core>> takers, const packet_info& info,
-                             const endpoint& from, const segment& whole, const event& ready) {
-    for (const auto& taker : takers) taker->require_path(from, whole);
-    auto op = std::make_shared<send_op>(info, from, whole);
-    op->ready = ready;
+                             const std::shared_ptr<sent_message>& message) {
+    for (const auto& taker : takers) taker->require_path(message->source, message->whole);
+    auto op = std::make_shared<send_op>(info, message);
     op->takers.assign(takers.begin(), takers.end());
     return {std::move(op), std::move(takers)};
 }
@@ -106,21 +115,23 @@ event link_core::send(const segment& what, const event& ready) {
     };
     try {
         // All of it is planned before anything of it can be taken: a send that throws has sent nothing.
-        std::vector<planned_send> planned;
-        for (const packet_info& info : cut(what, message)) {
-            if (destination.is_router()) {
-                destination.router()->plan(info, source, what, ready, planned);
-            } else {
-                planned.push_back(plan({shared_from_this()}, info, source, what, ready));
+        const auto shared = std::make_shared<sent_message>(source, what, ready);
+        if (destination.is_router()) {
+            std::vector<planned_send> planned;
+            for (const packet_info& info : cut(what, message)) destination.router()->plan(info, shared, planned);
+            for (const planned_send& each : planned) {
+                for (const auto& taker : each.takers) taker->offer({each.op});
             }
+        } else {
+            std::vector<std::shared_ptr<send_op>> ops;
+            for (const packet_info& info : cut(what, message)) {
+                ops.push_back(plan({shared_from_this()}, info, shared).op);
+            }
+            offer(ops);
         }
-        std::vector<event> all;
-        for (const planned_send& each : planned) {
-            all.push_back(each.op->sent);
-            for (const auto& taker : each.takers) taker->offer(each.op);
-        }
+        shared->end_packet({});
         if (done()) close();
-        return all.size() == 1 ? all.front() : when_all(all);
+        return shared->sent;
     } catch (...) {
         if (done()) close();
         throw;
@@ -142,10 +153,10 @@ void link_core::close() {
     match();
 }
 
-void link_core::offer(std::shared_ptr<send_op> op) {
+void link_core::offer(const std::vector<std::shared_ptr<send_op>>& ops) {
     {
         const std::lock_guard lock(mutex);
-        sends_.push_back(std::move(op));
+        sends_.insert(sends_.end(), ops.begin(), ops.end());
     }
     match();
 }
@@ -188,7 +199,7 @@ bool link_core::match_one() {
     std::shared_ptr<send_op> op;
     std::size_t buffer = 0;
     std::uint64_t use = 0;
-    std::vector<event> behind;
+    packet_buffer before;
     {
         const std::lock_guard lock(mutex);
         drop_stale();
@@ -202,20 +213,17 @@ bool link_core::match_one() {
         buffer = take_free();
         buffers_[buffer].filled = true;
         use = ++buffers_[buffer].uses;
-        behind = {buffers_[buffer].arrived, buffers_[buffer].read};
+        before = buffers_[buffer];
         ++counts.packets;
         counts.bytes += op->info.bytes;
         if (context->job.timeline) note_packet(buffer, op->info);
     }
-    std::byte* const to = buffers_[buffer].memory.get();
-    const event arrived = carry(*op, to, behind);
-    arrived.then([self = shared_from_this(), op, arrived] {  // whose buffer the copy goes to
-        const auto why = arrived.failure();
-        why ? op->sent.fail(why) : op->sent.complete();
-    });
+    const event arrived = carry(op, before);
     {
         std::unique_lock lock(mutex);
-        arrived_.emplace_back(to, op->info, op->source, arrived, this, buffer, use);
+        buffers_[buffer].copied_on = before.copied_on;
+        const std::shared_ptr<const endpoint> from(op->message, &op->message->source);
+        arrived_.emplace_back(before.memory.get(), op->info, from, arrived, this, buffer, use);
         hand_out(std::move(lock));
     }
     for (const auto& taker : op->takers) {
@@ -283,8 +291,14 @@ void link_core::end_receives() {
 std::shared_ptr<receive_state> link_core::receive() {
     if (destination.is_router()) throw usage_error(name + ": a router receives for its outputs; receive from those");
     context->check();
-    const auto made = std::make_shared<receive_state>(weak_from_this());
     std::unique_lock lock(mutex);
+    while (!receives_.empty() && receives_.front().expired()) receives_.pop_front();
+    if (receives_.empty() && !arrived_.empty()) {
+        auto made = std::make_shared<receive_state>(weak_from_this(), std::move(arrived_.front()));
+        arrived_.pop_front();
+        return made;
+    }
+    auto made = std::make_shared<receive_state>(weak_from_this());
     if (arrived_.empty() && ended_) {
         lock.unlock();
         give(*made, {});
@@ -342,9 +356,13 @@ void link_core::release(const pending_segment& packet, device_stream* stream) {
     }
     // A router's packets go to whoever has room first: there a buffer is free when the host knows that it is. Else the
     // copy of the next packet waits for what reads this one, on a GPU without the host.
+    // What is still being read keeps the link, and so its memory, as does what is on its way there.
     const bool at_once = !source.is_router();
+    if (at_once && !context->job.timeline) {
+        read.then([self = shared_from_this()] {});
+        return free_buffer(buffer);
+    }
     const event over = when_all({packet.arrived_, read});
-    // What is still being read keeps the link, and so its memory.
     over.then([self = shared_from_this(), over, buffer, at_once, held = std::move(held)] {
         if (over.failure()) return;
         self->end_hold(buffer, held);

@@ -26,18 +26,33 @@ namespace laneway::flow {
 /// A packet, in a timeline.
 std::string words_of(const packet_info& packet);
 
+/// What the packets of a message share.
+struct sent_message {
+    sent_message(endpoint from, segment w, event r)
+        : source(std::move(from)), whole(std::move(w)), ready(std::move(r)) {}
+    /// A packet has been received, or, with why, not been; the last one ends `sent`, with the first failure.
+    void end_packet(const std::exception_ptr& why);
+
+    const endpoint source;
+    const segment whole;  ///< in the sender's memory
+    const event ready;    ///< it is there
+    const event sent = event::pending();
+    std::atomic<std::size_t> left = 1;  ///< packets, and the send itself
+
+private:
+    std::mutex mutex_;
+    std::exception_ptr failure_;
+};
+
 /// A packet before it has a receiver.
 struct send_op {
-    send_op(packet_info i, endpoint from, segment w) : info(i), source(std::move(from)), whole(std::move(w)) {}
+    send_op(packet_info i, std::shared_ptr<sent_message> of) : info(i), message(std::move(of)) { ++message->left; }
     ~send_op();
     send_op(const send_op&) = delete;
     send_op& operator=(const send_op&) = delete;
 
-    packet_info info;
-    endpoint source;
-    segment whole;  ///< the message, in the sender's memory
-    event ready;    ///< it is there
-    event sent = event::pending();
+    const packet_info info;
+    const std::shared_ptr<sent_message> message;
     std::vector<std::weak_ptr<link_core>> takers;  ///< links in whose queues it stands
     std::atomic<bool> taken = false;               ///< partners: the exchanges of all takers
 };
@@ -49,7 +64,11 @@ struct planned_send {
 };
 
 struct receive_state {
-    explicit receive_state(std::weak_ptr<link_core> l) : link(std::move(l)) {}
+    explicit receive_state(std::weak_ptr<link_core> l)
+        : link(std::move(l)), given(event::pending()), arrived(event::pending()) {}
+    /// Of a packet that is there already.
+    receive_state(std::weak_ptr<link_core> l, pending_segment p)
+        : link(std::move(l)), packet(std::move(p)), arrived(packet->arrived()) {}
     /// A packet that nobody has asked for goes back to the link.
     ~receive_state();
     receive_state(const receive_state&) = delete;
@@ -58,9 +77,9 @@ struct receive_state {
     const std::weak_ptr<link_core> link;
     std::mutex mutex;
     std::optional<pending_segment> packet;
-    bool taken = false;                ///< the packet, by the application
-    event given = event::pending();    ///< the packet is known
-    event arrived = event::pending();  ///< its bytes are there
+    bool taken = false;   ///< the packet, by the application
+    const event given;    ///< the packet is known
+    const event arrived;  ///< its bytes are there
 };
 
 struct link_core : std::enable_shared_from_this<link_core> {
@@ -78,11 +97,11 @@ struct link_core : std::enable_shared_from_this<link_core> {
     event send(const segment& what, const event& ready);
     /// Of a packet that one of the takers is to get.
     static planned_send plan(std::vector<std::shared_ptr<link_core>> takers, const packet_info& info,
-                             const endpoint& from, const segment& whole, const event& ready);
+                             const std::shared_ptr<sent_message>& message);
     void shutdown();
 
     // The destination's side, where that is a device or the host.
-    void offer(std::shared_ptr<send_op> op);
+    void offer(const std::vector<std::shared_ptr<send_op>>& ops);
     /// No more is offered.
     void close();
     std::shared_ptr<receive_state> receive();
@@ -112,6 +131,7 @@ private:
         std::shared_ptr<std::byte> memory;
         bool filled = false;              ///< with a packet that nobody has released
         std::uint64_t uses = 0;           ///< so that a packet of an earlier use is told apart
+        const void* copied_on = nullptr;  ///< identity of the stream of the last packet's copy
         event arrived = {};               ///< of the last packet that was released, its bytes,
         event read = {};                  ///< and what reads them
         stream_span held = {};            ///< the packet that it holds, where a timeline is kept,
@@ -123,12 +143,14 @@ private:
     [[nodiscard]] std::vector<packet_info> cut(const segment& what, std::uint64_t message) const;
     [[nodiscard]] std::size_t packet_limit() const;
     [[nodiscard]] bool match_one();
-    /// Behind `behind`, copies a packet.
-    [[nodiscard]] event carry(const send_op& op, std::byte* to, const std::vector<event>& behind);
+    /// Copies a packet into a buffer, behind what `before` says of it, and says there which stream does.
+    [[nodiscard]] event carry(const std::shared_ptr<send_op>& op, packet_buffer& before);
     /// Of the free buffers one that nothing reads any more, or else the first. Under the mutex.
     [[nodiscard]] std::size_t take_free();
     /// The device whose kernels can copy from a sender's memory; none where no lanes reach both.
     [[nodiscard]] std::optional<int> kernel_device(const endpoint& sender, const void* data) const;
+    /// The device whose kernels copy a packet; none: the copy engine does.
+    [[nodiscard]] std::optional<int> copier_of(const sent_message& message, const packet_copy& what) const;
     [[nodiscard]] copy_rule rule_for(const endpoint& sender) const;
     /// Throws usage_error where copies by kernel are asked for and cannot be.
     void require_path(const endpoint& sender, const segment& whole) const;

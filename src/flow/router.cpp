@@ -71,7 +71,7 @@ route router_core::choose(const packet_info& info, const endpoint& from, const s
     return chosen;
 }
 
-void router_core::plan(const packet_info& info, const endpoint& from, const segment& whole, const event& ready,
+void router_core::plan(const packet_info& info, const std::shared_ptr<sent_message>& message,
                        std::vector<planned_send>& into) {
     std::vector<std::weak_ptr<link_core>> known;
     std::vector<endpoint> to;
@@ -80,17 +80,17 @@ void router_core::plan(const packet_info& info, const endpoint& from, const segm
         known = outputs;
         to = ends;
     }
-    const route chosen = choose(info, from, to);
+    const route chosen = choose(info, message->source, to);
     std::vector<std::shared_ptr<link_core>> takers;
     for (const std::size_t output : chosen.outputs) {
         takers.push_back(known[output].lock());
         if (!takers.back()) throw usage_error(name + ": its link to " + to[output].name() + " is gone");
     }
     if (!chosen.to_all) {
-        into.push_back(link_core::plan(std::move(takers), info, from, whole, ready));
+        into.push_back(link_core::plan(std::move(takers), info, message));
         return;
     }
-    for (const auto& taker : takers) into.push_back(link_core::plan({taker}, info, from, whole, ready));
+    for (const auto& taker : takers) into.push_back(link_core::plan({taker}, info, message));
 }
 
 std::string router_core::account() const {

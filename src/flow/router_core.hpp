@@ -21,8 +21,7 @@ struct router_core {
     [[nodiscard]] std::size_t packet_limit() const;
     /// Adds a packet for each of the queues that the policy names, or for one of them. Throws usage_error naming the
     /// router where the policy names none, or ones that do not exist, or throws.
-    void plan(const packet_info& info, const endpoint& from, const segment& whole, const event& ready,
-              std::vector<planned_send>& into);
+    void plan(const packet_info& info, const std::shared_ptr<sent_message>& message, std::vector<planned_send>& into);
     /// What a deadline's message says of its outputs.
     [[nodiscard]] std::string account() const;
     /// An input will send no more.

@@ -53,9 +53,11 @@ device_stream::device_stream(std::shared_ptr<stream_engine> engine, const stream
                              std::function<void(std::exception_ptr)> on_failure)
     : engine_(std::move(engine)), place_(place), name_(std::move(name)),
       opening_(std::make_shared<opening>(place, name_)) {
-    std::function<stream_engine::outlook()> look;
+    std::function<stream_engine::outlook(bool)> look;
     if (place_.device->is_gpu()) {  // keeps the backend until nothing of it goes on any more
-        look = [open = opening_] { return open->backend ? open->backend->look() : stream_engine::outlook{}; };
+        look = [open = opening_](bool again) {
+            return open->backend ? open->backend->look(again) : stream_engine::outlook{};
+        };
     }
     queue_ = engine_->add(std::move(on_failure), std::move(look));
 }
@@ -103,7 +105,7 @@ void device_stream::wait(const event& mark) {
         if (!done) open->get().wait(mark);
         if (open->recorder) open->recorder->note(open->get(), stream_work::wait, begin_ns, label, 0);
     };
-    mark.watch(engine_->waker());  // first: what the engine's thread has found not ready must wake it
+    if (!ready()) mark.watch(engine_->waker());  // first: what the engine's thread has found not ready must wake it
     engine_->push(queue_, {ready, run});
 }
 

@@ -1,5 +1,6 @@
 #include "laneway/simt/event.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -9,11 +10,13 @@ namespace laneway {
 struct event::state {
     std::mutex mutex;
     std::condition_variable changed;
-    bool done = false;
-    std::exception_ptr failure;
+    std::atomic<bool> done = false;  ///< set under the mutex, looked at without: who acquires it sees `failure`
+    std::exception_ptr failure;      ///< stays as it is from then on
     std::shared_ptr<void> native;
     std::vector<std::function<void()>> at_end;
     std::vector<std::function<void()>> at_change;
+
+    [[nodiscard]] bool is_done() const { return done.load(std::memory_order_acquire); }  // partner: end
 };
 
 event event::pending() {
@@ -27,9 +30,9 @@ void event::end(std::exception_ptr why) const {
     std::vector<std::function<void()>> calls, more;
     {
         const std::lock_guard lock(state_->mutex);
-        if (state_->done) return;
-        state_->done = true;
+        if (state_->done.load(std::memory_order_relaxed)) return;  // it changes under the mutex only
         state_->failure = std::move(why);
+        state_->done.store(true, std::memory_order_release);  // partner: is_done
         calls.swap(state_->at_end);
         more.swap(state_->at_change);
     }
@@ -54,15 +57,10 @@ void event::enter_queue(std::shared_ptr<void> native) const {
     for (const auto& call : calls) call();
 }
 
-bool event::done() const {
-    if (!state_) return true;
-    const std::lock_guard lock(state_->mutex);
-    return state_->done;
-}
+bool event::done() const { return !state_ || state_->is_done(); }
 
 std::exception_ptr event::failure() const {
-    if (!state_) return {};
-    const std::lock_guard lock(state_->mutex);
+    if (!state_ || !state_->is_done()) return {};
     return state_->failure;
 }
 
@@ -73,15 +71,15 @@ std::shared_ptr<void> event::native() const {
 }
 
 bool event::wait_for(std::chrono::milliseconds wait) const {
-    if (!state_) return true;
+    if (done()) return true;
     std::unique_lock lock(state_->mutex);
-    return state_->changed.wait_for(lock, wait, [this] { return state_->done; });
+    return state_->changed.wait_for(lock, wait, [this] { return state_->is_done(); });
 }
 
 void event::then(std::function<void()> call) const {
-    if (state_) {
+    if (!done()) {
         const std::lock_guard lock(state_->mutex);
-        if (!state_->done) {
+        if (!state_->is_done()) {
             state_->at_end.push_back(std::move(call));
             return;
         }
@@ -90,9 +88,9 @@ void event::then(std::function<void()> call) const {
 }
 
 void event::watch(std::function<void()> call) const {
-    if (!state_) return;
+    if (done()) return;
     const std::lock_guard lock(state_->mutex);
-    if (!state_->done) state_->at_change.push_back(std::move(call));
+    if (!state_->is_done()) state_->at_change.push_back(std::move(call));
 }
 
 event when_all(const std::vector<event>& events) {

@@ -1,6 +1,7 @@
 #include "laneway/simt/stream_engine.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -24,13 +25,21 @@ clock::duration pause_after(clock::duration quiet) {
     return std::clamp<clock::duration>(quiet / 4, std::chrono::microseconds(10), std::chrono::milliseconds(1));
 }
 
+/// Between two looks while operations have their turn: a look asks the device about each queue, which takes as long as
+/// to hand it an operation.
+constexpr auto look_pause = std::chrono::microseconds(25);
+
+/// So long after something has happened the thread of a GPU's streams stays awake: to wake it would take about as long,
+/// and whoever gives it an operation would have to. That of a CPU device leaves its core to the lanes.
+constexpr auto awake_time = std::chrono::microseconds(20);
+
 }  // namespace
 
 struct stream_engine::queue {
     std::deque<operation> operations;
     std::exception_ptr failed;
     std::function<void(std::exception_ptr)> on_failure;
-    std::function<outlook()> look;
+    std::function<outlook(bool again)> look;
     bool busy = false;  ///< what its operations have handed over still goes on
 };
 
@@ -43,10 +52,13 @@ struct stream_engine::state {
     bool seeded;
     std::size_t turn = 0;
     std::exception_ptr failure;  ///< of all queues
+    bool hands_over = false;     ///< one of the queues does
     bool stopping = false;
     bool running = false;  ///< an operation, or a look
+    clock::time_point last_look;
     clock::time_point next_look;
-    clock::time_point last_change;  ///< of what goes on elsewhere, or is polled
+    clock::time_point last_change;        ///< of what goes on elsewhere, or is polled
+    std::atomic<std::uint64_t> news = 0;  ///< changes under the lock; the thread looks at it without, while awake
     bool ended = false;
     std::thread thread;
     std::thread::id own;  ///< of the thread, also when it has been left behind
@@ -115,26 +127,31 @@ struct stream_engine::state {
         running = false;
     }
 
-    /// Looks at what a queue's operations have handed over.
-    void look_at(std::unique_lock<std::mutex>& lock, queue& of) {
+    /// Looks at what a queue's operations have handed over. Whether that has ended events.
+    bool look_at(std::unique_lock<std::mutex>& lock, queue& of, bool again) {
         outlook seen;
         seen.busy = true;  // where the look throws
         run(lock, of, [&] {
-            seen = of.look();
+            seen = of.look(again);
             return seen.failure;
         });
         of.busy = seen.busy;
+        return seen.ended_some;
     }
 
     void look_around(std::unique_lock<std::mutex>& lock) {
-        if (!busy() || clock::now() < next_look) return;
-        for (const auto& q : std::vector(queues)) {
-            if (!q->busy) continue;
-            look_at(lock, *q);
-            if (!q->busy) last_change = clock::now();
+        const std::vector all(queues);
+        bool again = false;
+        for (bool ended_some = true; ended_some; again = true) {
+            ended_some = false;
+            for (const auto& q : all) {
+                if (!q->busy) continue;
+                ended_some = look_at(lock, *q, again) || ended_some;
+                if (!q->busy) last_change = clock::now();
+            }
         }
-        const auto now = clock::now();
-        next_look = now + pause_after(now - last_change);
+        last_look = clock::now();
+        next_look = last_look + pause_after(last_look - last_change);
         changed.notify_all();  // somebody may wait until nothing is busy
     }
 
@@ -155,21 +172,46 @@ struct stream_engine::state {
         changed.notify_all();  // somebody may wait until nothing is being done
     }
 
+    /// Whoever changes what the thread looks at calls it, under the lock.
+    void tell() {
+        news.fetch_add(1, std::memory_order_relaxed);  // the lock orders what it tells of
+        changed.notify_all();
+    }
+
+    /// Until there is news, or that time has come: awake at first.
+    void rest(std::unique_lock<std::mutex>& lock, clock::time_point until) {
+        const std::uint64_t known = news.load(std::memory_order_relaxed);
+        const auto is_news = [&] { return news.load(std::memory_order_relaxed) != known; };
+        const auto awake_until = std::min(until, last_change + awake_time);
+        if (hands_over && clock::now() < awake_until) {
+            lock.unlock();
+            while (!is_news() && clock::now() < awake_until) {
+            }
+            lock.lock();
+        }
+        if (until == clock::time_point::max()) {
+            changed.wait(lock, is_news);
+        } else {
+            changed.wait_until(lock, until, is_news);
+        }
+    }
+
     void serve() {
         std::unique_lock lock(mutex);
         own = std::this_thread::get_id();
         for (;;) {
-            look_around(lock);
+            if (busy() && clock::now() >= last_look + look_pause) look_around(lock);
             if (const std::shared_ptr<queue> chosen = choose()) {
                 do_next(lock, *chosen);
             } else if (busy()) {
-                changed.wait_until(lock, next_look);
+                clock::now() < next_look ? rest(lock, next_look) : look_around(lock);
             } else if (polls()) {
-                changed.wait_for(lock, pause_after(clock::now() - last_change));
+                const auto now = clock::now();
+                rest(lock, now + pause_after(now - last_change));
             } else if (stopping) {
                 break;
             } else {
-                changed.wait(lock);
+                rest(lock, clock::time_point::max());
             }
         }
         ended = true;
@@ -190,7 +232,7 @@ stream_engine::~stream_engine() { stop(wait_limit(time_to_leave)); }
 void stream_engine::fail(const std::exception_ptr& why) {
     const std::lock_guard lock(state_->mutex);
     if (!state_->failure) state_->failure = why;
-    state_->changed.notify_all();
+    state_->tell();
 }
 
 bool stream_engine::is_own_thread() const {
@@ -210,7 +252,7 @@ bool stream_engine::stop(const wait_limit& limit) {
         state_->failure =
             std::make_exception_ptr(usage_error("the stream was closed before the operation had its turn"));
     }
-    state_->changed.notify_all();
+    state_->tell();
     if (!state_->thread.joinable()) return state_->ended;
     const bool own = state_->own == std::this_thread::get_id();  // where an operation held the last owner
     if (!own) (void)state_->await(lock, limit, [this] { return state_->ended; });
@@ -227,11 +269,12 @@ bool stream_engine::stop(const wait_limit& limit) {
 }
 
 std::shared_ptr<stream_engine::queue> stream_engine::add(std::function<void(std::exception_ptr)> on_failure,
-                                                         std::function<outlook()> look) {
+                                                         std::function<outlook(bool again)> look) {
     auto made = std::make_shared<queue>();
     made->on_failure = std::move(on_failure);
     made->look = std::move(look);
     const std::lock_guard lock(state_->mutex);
+    state_->hands_over = state_->hands_over || made->look;
     state_->queues.push_back(made);
     return made;
 }
@@ -241,7 +284,7 @@ void stream_engine::push(const std::shared_ptr<queue>& to, operation what) {
         const std::lock_guard lock(state_->mutex);
         if (!state_->ended) {
             to->operations.push_back(std::move(what));
-            state_->changed.notify_all();
+            state_->tell();
             return;
         }
     }
@@ -252,7 +295,7 @@ std::function<void()> stream_engine::waker() const {
     return [weak = std::weak_ptr(state_)] {
         if (const auto s = weak.lock()) {
             const std::lock_guard lock(s->mutex);
-            s->changed.notify_all();
+            s->tell();
         }
     };
 }

@@ -204,7 +204,7 @@ void channel_memory::make_counts() {
         part(set_.peaks, queues);
         channel_stacks_ref& stacks = set_.stacks;
         if (stacks.capacity == 0) return at;
-        part(stacks.hungry, 1);
+        part(stacks.asking, stacks.asking_words());
         part(stacks.unfreed, set_.queues_a_shard);
         part(stacks.returned, std::uint64_t{stacks.warps} * stacks.frames / 32);
         return at;

@@ -187,7 +187,7 @@ void service_copies::wait_for(int pe) {
     on.backend->record(over, {});
     while (!over.done()) {
         if (std::chrono::steady_clock::now() > until_) throw_late(pe);
-        (void)on.backend->look();
+        (void)on.backend->look(false);
     }
     on.busy = false;
     if (const std::exception_ptr why = over.failure()) std::rethrow_exception(why);

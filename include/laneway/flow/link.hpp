@@ -38,10 +38,10 @@ public:
     /// The end: no more packets come.
     pending_segment() = default;
     /// The link makes it: `buffer` is its number among those of `owner`, for the `use`th time.
-    pending_segment(void* data, const packet_info& info, endpoint source, event arrived, const link_core* owner,
-                    std::size_t buffer, std::uint64_t use)
-        : data_(data), info_(info), source_(std::make_shared<endpoint>(std::move(source))),
-          arrived_(std::move(arrived)), owner_(owner), buffer_(buffer), use_(use) {}
+    pending_segment(void* data, const packet_info& info, std::shared_ptr<const endpoint> source, event arrived,
+                    const link_core* owner, std::size_t buffer, std::uint64_t use)
+        : data_(data), info_(info), source_(std::move(source)), arrived_(std::move(arrived)), owner_(owner),
+          buffer_(buffer), use_(use) {}
 
     /// False at the end: the sender has shut down, and all that it sent has been received.
     explicit operator bool() const { return data_ != nullptr; }
@@ -67,7 +67,7 @@ private:
 
     void* data_ = nullptr;
     packet_info info_;
-    std::shared_ptr<endpoint> source_;
+    std::shared_ptr<const endpoint> source_;
     event arrived_;
     const link_core* owner_ = nullptr;
     std::size_t buffer_ = 0;

@@ -53,7 +53,7 @@ public:
     /// they fail.
     virtual void stamp(std::function<void(std::uint64_t ns)> seen);
     /// See stream_engine::add.
-    virtual stream_engine::outlook look() { return {}; }
+    virtual stream_engine::outlook look(bool) { return {}; }
 };
 
 /// Where a stream's kernels run.

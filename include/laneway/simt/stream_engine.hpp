@@ -32,6 +32,7 @@ public:
     /// What has become of the work that a queue's operations have handed over.
     struct outlook {
         bool busy = false;           ///< some of it still goes on
+        bool ended_some = false;     ///< the look has ended events, for which other queues' may have waited
         std::exception_ptr failure;  ///< of it, since the last look
     };
 
@@ -43,9 +44,10 @@ public:
     stream_engine& operator=(const stream_engine&) = delete;
 
     /// `on_failure`: called with the first exception of the queue. `look`: called on the engine's thread after an
-    /// operation and while something is busy, ends events, and does not wait; null: operations hand nothing over.
+    /// operation and while something is busy, ends events, and does not wait; with `again` where another queue's look
+    /// has just ended events, and then asks no device. Null: operations hand nothing over.
     [[nodiscard]] std::shared_ptr<queue> add(std::function<void(std::exception_ptr)> on_failure,
-                                             std::function<outlook()> look = {});
+                                             std::function<outlook(bool again)> look = {});
     void push(const std::shared_ptr<queue>& to, operation what);
     /// What operations of the engine wait for may have come. Outlives the engine.
     [[nodiscard]] std::function<void()> waker() const;

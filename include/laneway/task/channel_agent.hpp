@@ -20,7 +20,7 @@ public:
     LANEWAY_FN channel_agent(const View& view, Out& out, const roles& mine, std::byte* shared,
                              block_team<Ctx>* team = nullptr, std::uint32_t component = 0)
         : warp_(view, out, mine), of_body_(warp_.node_of(~std::uint32_t{0}, warp_.none)), search_(warp_.own),
-          blocks_(shared, team, component), kept_(view.set.stacks, mine, shared + View::team_bytes) {}
+          blocks_(shared, team, component), kept_(view.set.stacks, mine, warp_.number, shared + View::team_bytes) {}
 
     /// As channel_node's, for the first level of a channel. Does not wait: a body that finds no space does something
     /// else, or returns.
@@ -51,15 +51,14 @@ public:
     }
     LANEWAY_FN void refresh(Ctx&) const {}
     LANEWAY_FN bool poll(Ctx& ctx) {
-        if (help_block(ctx)) return true;
-        if (is_called_away(ctx) || kept_.waits_for_calls()) return false;
-        ++warp_.turn;
-        if constexpr (View::moves) {
-            if (warp_.turn % turns_to_give == 0 && ctx.n_pes() > 1) give(ctx);
-        }
-        const bool served = serve(ctx);
-        idle_turns_ = served ? 0 : idle_turns_ + 1;
-        if (served) return !waits_for_rooms();
+        const bool is_called = blocks_.is_called(ctx);
+        if (!is_called && (is_called_away(ctx) || kept_.waits_for_calls())) return false;
+        const channel_source from = is_called ? channel_source::block : take_turn(ctx);
+        // In one place: with a copy of all kernels for each way to get here, the code would not stay in caches.
+        if (from == channel_source::block) blocks_.work(ctx, warp_, kept_);
+        if (is_called) return true;
+        idle_turns_ = from != channel_source::nothing ? 0 : idle_turns_ + 1;
+        if (from != channel_source::nothing) return !waits_for_rooms();
         note_idle();
         if constexpr (View::moves) {
             if (idle_turns_ % turns_to_ask == 0 && ctx.n_pes() > 1 && ctx.lane() == 0) warp_.view.moving.ask(ctx);
@@ -84,14 +83,20 @@ public:
     [[nodiscard]] LANEWAY_FN bool waits_for_rooms() const { return View::receives && warp_.is_stuck(); }
     LANEWAY_FN void note_idle() { ++warp_.idle_turns; }
     /// Takes part in what the block has begun, if it has. The whole warp.
-    LANEWAY_FN bool help_block(Ctx& ctx) { return blocks_.help(ctx, warp_, kept_); }
+    LANEWAY_FN bool help_block(Ctx& ctx) {
+        if (!blocks_.is_called(ctx)) return false;
+        blocks_.work(ctx, warp_, kept_);
+        return true;
+    }
     /// Whether the block works for another component, for whose turn this one makes way.
     [[nodiscard]] LANEWAY_FN bool is_called_away(Ctx& ctx) const { return blocks_.is_called_away(ctx); }
     /// Runs the elements of one queue, one for each lane. The whole warp; false where others were faster.
     LANEWAY_FN bool dispatch(Ctx& ctx, std::uint32_t number) {
         channel_batch all;
         copy_type copy;
-        return run_if(ctx, claim(ctx, {number}, all, copy), all, copy);
+        const channel_source from = claim(ctx, {number}, all, copy);
+        run_if(ctx, from, all, copy);
+        return from == channel_source::block ? help_block(ctx) : from != channel_source::nothing;
     }
 
 private:
@@ -101,32 +106,34 @@ private:
     using copy_type = typename copies_of<typename View::kernel_types>::type;
     using claims = channel_claims<Ctx, Out, View>;
 
-    /// Runs what is to run next; false where nothing was found.
-    LANEWAY_FN bool serve(Ctx& ctx) {
+    LANEWAY_FN channel_source take_turn(Ctx& ctx) {
+        ++warp_.turn;
+        if constexpr (View::moves) {
+            if (warp_.turn % turns_to_give == 0 && ctx.n_pes() > 1) give(ctx);
+        }
+        return serve(ctx);
+    }
+    /// Runs what is to run next, or has called the block to it; nothing where none was found.
+    LANEWAY_FN channel_source serve(Ctx& ctx) {
+        const bool of_block = kept_.is_of_block();
+        if (of_block && !blocks_.lead(ctx)) {  // another component is at work
+            --warp_.turn;                      // what is done in turn waits for this one
+            return channel_source::nothing;
+        }
         channel_batch all;
         copy_type copy;
-        const auto shared = [&](Ctx& here) { return take_shared(here, all, copy); };
-        if constexpr (View::blocks_keep) {
-            if (kept_.is_of_block()) return serve_block(ctx, all, copy, shared);
-        }
-        if constexpr (View::keeps) return run_if(ctx, kept_.take(ctx, warp_, all, copy, shared), all, copy);
-        return run_if(ctx, shared(ctx), all, copy);
-    }
-    /// The same for a block that keeps something. It runs what it has taken, or this warp does.
-    template <class Shared>
-    LANEWAY_FN bool serve_block(Ctx& ctx, channel_batch& all, copy_type& copy, const Shared& shared) {
-        if (!blocks_.lead(ctx)) {  // another component is at work
-            --warp_.turn;          // what is done in turn waits for this one
-            return false;
-        }
-        const channel_source from = kept_.take(ctx, warp_, all, copy, shared);
-        if (from == channel_source::stack && all.count != 0) {
-            blocks_.run_kept(ctx, warp_, kept_, all);
+        const channel_source from =
+            kept_.take(ctx, warp_, all, copy, [&](Ctx& here) { return take_shared(here, all, copy); });
+        if (of_block && from == channel_source::stack) {
+            if (all.count != 0) {
+                blocks_.call_to_kept(ctx, warp_, kept_, all);
+                return channel_source::block;
+            }
         } else {
-            if (from != channel_source::stack && from != channel_source::block) (void)run_if(ctx, from, all, copy);
-            if (from != channel_source::block) blocks_.dismiss(ctx);
+            run_if(ctx, from, all, copy);
         }
-        return from != channel_source::nothing;
+        if (of_block && from != channel_source::block) blocks_.dismiss(ctx);
+        return from;
     }
     /// Takes elements that any warp might run.
     LANEWAY_FN channel_source take_shared(Ctx& ctx, channel_batch& all, copy_type& copy) {
@@ -141,17 +148,18 @@ private:
     LANEWAY_FN channel_source claim(Ctx& ctx, found_queue from, channel_batch& all, copy_type& copy) {
         if (!blocks_.takes(warp_, from.number)) return claims::claim(ctx, warp_, from.number, all, copy, from.next);
         const bool leads = kept_.is_of_block();  // already
-        if (!leads && !blocks_.lead(ctx)) return help_block(ctx) ? channel_source::block : channel_source::nothing;
-        if (blocks_.dispatch(ctx, warp_, kept_, from.number)) return channel_source::block;
+        if (!leads && !blocks_.lead(ctx)) {
+            return blocks_.is_called(ctx) ? channel_source::block : channel_source::nothing;
+        }
+        if (blocks_.call_to_claimed(ctx, warp_, kept_, from.number)) return channel_source::block;
         if (!leads) blocks_.dismiss(ctx);
         return channel_source::nothing;
     }
     /// Runs a batch, if there is one, and ends it.
-    LANEWAY_FN bool run_if(Ctx& ctx, channel_source from, channel_batch& all, copy_type& copy) {
+    LANEWAY_FN void run_if(Ctx& ctx, channel_source from, channel_batch& all, copy_type& copy) {
         all.from = from;
-        if (from == channel_source::nothing || from == channel_source::block) return from == channel_source::block;
-        std::uint32_t hungry = 0;
-        if constexpr (View::keeps) hungry = kept_.hungry_warps(ctx, warp_);
+        if (from == channel_source::nothing || from == channel_source::block) return;
+        if constexpr (View::keeps) kept_.look_for_requests(ctx);
         const outcome out = run(ctx, all, copy);
         if (from == channel_source::queue) {
             claims::end_batch(ctx, warp_, all, out, View::keeps ? kept_.owed() : nullptr);
@@ -160,8 +168,7 @@ private:
             all.made.tell(ctx, warp_.view.set);
             kept_.end_batch(ctx, warp_, all, copy, all.made.queue(), out);
         }
-        if constexpr (View::keeps) kept_.share(ctx, warp_, hungry);
-        return true;
+        if constexpr (View::keeps) kept_.share(ctx, warp_);
     }
     /// Runs a channel_batch. The whole warp; how it ended on this lane.
     LANEWAY_FN outcome run(Ctx& ctx, channel_batch& all, copy_type& copy) {

@@ -30,12 +30,8 @@ public:
         if (team_.is_stopped() && ctx.lane() == 0) kept.note_unfreed(ctx, warp, team_.tag());
         kept.close(ctx, warp);
     }
-    /// Takes part in what the block has begun, if it has.
-    LANEWAY_FN bool help(Ctx& ctx, warp_type& warp, kept_type& kept) {
-        if (!team_.is_called(ctx)) return false;
-        work(ctx, warp, kept);
-        return true;
-    }
+    /// Whether the block has begun something that this warp has no part in yet.
+    [[nodiscard]] LANEWAY_FN bool is_called(Ctx& ctx) const { return team_.is_called(ctx); }
     /// Whether the block works for another component, for whose turn this one makes way.
     [[nodiscard]] LANEWAY_FN bool is_called_away(Ctx& ctx) const { return team_.is_called_away(ctx); }
     /// Whether the elements of a queue are for blocks.
@@ -46,8 +42,9 @@ public:
     /// got, or dismisses it.
     LANEWAY_FN bool lead(Ctx& ctx) const { return team_.lead(ctx); }
     LANEWAY_FN void dismiss(Ctx& ctx) const { team_.dismiss(ctx); }
-    /// Claims elements for the block, which this warp leads, and calls its warps. False where others were faster.
-    LANEWAY_FN bool dispatch(Ctx& ctx, warp_type& warp, kept_type& kept, std::uint32_t number) {
+    /// Claims elements for the block, which this warp leads, and calls its warps, this one too. False where others were
+    /// faster.
+    LANEWAY_FN bool call_to_claimed(Ctx& ctx, warp_type& warp, kept_type& kept, std::uint32_t number) {
         const channel_queue_ref queue = warp.view.set.queue(number);
         std::uint32_t limit = 0;
         const std::uint64_t next = once(ctx, full_warp<Ctx>, [&] {
@@ -62,29 +59,12 @@ public:
         if (kept.is_of_block()) say_stack(ctx, warp, kept);
         team_.say(ctx, number, static_cast<std::uint32_t>(count), place);
         team_.call(ctx);
-        work(ctx, warp, kept);
         return true;
     }
     /// The same with an element that the block had kept.
-    LANEWAY_FN void run_kept(Ctx& ctx, warp_type& warp, kept_type& kept, const channel_batch& taken) {
+    LANEWAY_FN void call_to_kept(Ctx& ctx, warp_type& warp, kept_type& kept, const channel_batch& taken) const {
         say_kept(ctx, warp, kept, taken);
         team_.call(ctx);
-        work(ctx, warp, kept);
-    }
-
-private:
-    static constexpr unsigned runs_a_turn = 32;  ///< of elements that the block had kept, one behind the other
-
-    /// Of elements ready in a queue, so that other blocks find some; a queue is in one shard, which few blocks look at.
-    static LANEWAY_FN std::uint32_t share_of(const View& view, std::uint32_t ready) {
-        return static_cast<std::uint32_t>(std::uint64_t{ready} * view.set.n_shards / (2 * view.blocks)) + 1;
-    }
-    LANEWAY_FN void say_stack(Ctx& ctx, const warp_type& warp, const kept_type& kept) const {
-        team_.say_stack(ctx, kept.bottom(), kept.stack()->size(ctx), warp.is_stuck());
-    }
-    LANEWAY_FN void say_kept(Ctx& ctx, const warp_type& warp, const kept_type& kept, const channel_batch& taken) const {
-        say_stack(ctx, warp, kept);
-        team_.say_kept(ctx, taken.place, taken.base, kept.slot(taken), kept.stack()->slot_bytes());
     }
     /// Takes part in what the leader has named, and in what it names behind that.
     LANEWAY_FN void work(Ctx& ctx, warp_type& warp, kept_type& kept) {
@@ -94,11 +74,10 @@ private:
         team_.take_part(
             ctx, kept.is_of_block(),
             [&](std::uint32_t number, std::uint32_t place, channel_worker<Ctx>& worker) {
-                if constexpr (View::blocks_keep) {
-                    if (kept.is_of_block()) kept.join(team_.bottom());
-                    if (number == warp_type::none) return run_taken(ctx, warp, kept, worker, filled);
-                }
-                return run_claimed(ctx, warp, kept, number, place, worker, filled);
+                if (kept.is_of_block()) kept.join(team_.bottom());
+                const bool is_taken = kept.is_of_block() && number == warp_type::none;
+                const begun_element begun = is_taken ? taken(warp) : claimed(ctx, warp, kept, number, place);
+                return run(ctx, warp, kept, begun, worker, filled);
             },
             [&](std::uint32_t number, std::uint32_t count, std::uint32_t yields) {
                 led = true;
@@ -112,9 +91,33 @@ private:
             });
         if (!led) warp.note_filled(ctx, filled);  // it may lead next
     }
-    /// This lane's part in an element at a place of a queue.
-    LANEWAY_FN outcome run_claimed(Ctx& ctx, warp_type& warp, const kept_type& kept, std::uint32_t number,
-                                   std::uint32_t place, channel_worker<Ctx>& worker, std::uint32_t& filled) const {
+
+private:
+    static constexpr unsigned runs_a_turn = 32;  ///< of elements that the block had kept, one behind the other
+
+    /// What the lanes of the block run.
+    struct begun_element {
+        const channel_layout* layout;
+        std::uint32_t level;
+        std::uint32_t first_in;
+        std::byte* element;
+    };
+
+    /// Of elements ready in a queue, so that other blocks find some; a queue is in one shard, which few blocks look at.
+    static LANEWAY_FN std::uint32_t share_of(const View& view, std::uint32_t ready) {
+        return static_cast<std::uint32_t>(std::uint64_t{ready} * view.set.n_shards / (2 * view.blocks)) + 1;
+    }
+    LANEWAY_FN void say_stack(Ctx& ctx, const warp_type& warp, kept_type& kept) const {
+        kept.look_for_requests(ctx);
+        team_.say_stack(ctx, kept.bottom(), kept.stack()->size(ctx), warp.is_stuck());
+    }
+    LANEWAY_FN void say_kept(Ctx& ctx, const warp_type& warp, kept_type& kept, const channel_batch& taken) const {
+        say_stack(ctx, warp, kept);
+        team_.say_kept(ctx, taken.place, taken.base, kept.slot(taken), kept.stack()->slot_bytes());
+    }
+    /// An element at a place of a queue.
+    LANEWAY_FN begun_element claimed(Ctx& ctx, const warp_type& warp, const kept_type& kept, std::uint32_t number,
+                                     std::uint32_t place) const {
         const channel_set_ref& set = warp.view.set;
         const channel_queue_ref queue = set.queue(number);
         const std::uint32_t inside = number % set.queues_a_shard;
@@ -122,23 +125,22 @@ private:
         const bool is_stuck = kept.is_of_block() ? team_.is_stuck() : warp.is_stuck();
         const bool is_first = is_stuck && queue.is_first(ctx, place);
         come_behind(ctx, queue.element(place));
-        return run(ctx, warp, kept, layout, inside - layout.first_queue, is_first ? number : warp_type::none,
-                   queue.element(place), worker, filled);
+        return {&layout, inside - layout.first_queue, is_first ? number : warp_type::none, queue.element(place)};
     }
-    /// The same in one that the block had kept.
-    LANEWAY_FN outcome run_taken(Ctx& ctx, warp_type& warp, const kept_type& kept, channel_worker<Ctx>& worker,
-                                 std::uint32_t& filled) const {
+    /// One that the block had kept.
+    LANEWAY_FN begun_element taken(const warp_type& warp) const {
         const std::uint32_t tag = team_.tag();
-        return run(ctx, warp, kept, warp.view.set.channels[stack_tag::channel(tag)], stack_tag::level(tag),
-                   warp_type::none, team_.element(), worker, filled);
+        return {&warp.view.set.channels[stack_tag::channel(tag)], stack_tag::level(tag), warp_type::none,
+                team_.element()};
     }
-    LANEWAY_FN outcome run(Ctx& ctx, warp_type& warp, const kept_type& kept, const channel_layout& layout,
-                           std::uint32_t level, std::uint32_t first_in, std::byte* element, channel_worker<Ctx>& worker,
-                           std::uint32_t& filled) const {
-        auto node = warp.node_of(level, first_in, warp_type::none, 0, kept.is_of_block() ? kept.stack() : nullptr);
+    /// This lane's part in it.
+    LANEWAY_FN outcome run(Ctx& ctx, warp_type& warp, const kept_type& kept, const begun_element& begun,
+                           channel_worker<Ctx>& worker, std::uint32_t& filled) const {
+        auto node =
+            warp.node_of(begun.level, begun.first_in, warp_type::none, 0, kept.is_of_block() ? kept.stack() : nullptr);
         copy_type unused;
         const outcome out = consume<task_width::block>(
-            warp.view.kernels, layout.consumer, element, false, unused,
+            warp.view.kernels, begun.layout->consumer, begun.element, false, unused,
             [&](const auto& code, auto& given) { return call_kernel(ctx, code, given, node, worker); }, true);
         if (node.made().queue() != warp_type::none) filled = node.made().queue();
         node.tell(ctx);
@@ -179,14 +181,13 @@ private:
     /// The end of what the block has run, where it keeps something, and what it runs next. The leader.
     LANEWAY_FN void end_and_go_on(Ctx& ctx, warp_type& warp, kept_type& kept, std::uint32_t number, std::uint32_t count,
                                   std::uint32_t yields, std::uint32_t filled, bool may_go_on) {
-        const std::uint32_t hungry = kept.hungry_warps(ctx, warp);
         kept.reclaim(ctx, team_.end(ctx));
         if (number == warp_type::none) {
             end_taken(ctx, warp, kept, yields, filled);
         } else {
             end_claimed(ctx, warp, number, count, yields, filled, kept.owed());
         }
-        kept.share(ctx, warp, hungry);
+        kept.share(ctx, warp);
         channel_batch next;
         copy_type unused;
         if (may_go_on && kept.take_next(ctx, warp, next, unused)) {
@@ -209,12 +210,14 @@ public:
 
     LANEWAY_FN no_channel_block_work(std::byte*, block_team<Ctx>*, std::uint32_t) {}
     LANEWAY_FN void open(Ctx&) const {}
-    LANEWAY_FN bool help(Ctx&, warp_type&, kept_type&) const { return false; }
+    [[nodiscard]] LANEWAY_FN bool is_called(Ctx&) const { return false; }
+    LANEWAY_FN void work(Ctx&, warp_type&, kept_type&) const {}
     [[nodiscard]] LANEWAY_FN bool is_called_away(Ctx&) const { return false; }
     [[nodiscard]] LANEWAY_FN bool takes(const warp_type&, std::uint32_t) const { return false; }
     LANEWAY_FN bool lead(Ctx&) const { return false; }
     LANEWAY_FN void dismiss(Ctx&) const {}
-    LANEWAY_FN bool dispatch(Ctx&, warp_type&, kept_type&, std::uint32_t) const { return false; }
+    LANEWAY_FN bool call_to_claimed(Ctx&, warp_type&, kept_type&, std::uint32_t) const { return false; }
+    LANEWAY_FN void call_to_kept(Ctx&, warp_type&, kept_type&, const channel_batch&) const {}
 };
 
 }  // namespace laneway

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "laneway/comm/copy_bytes.hpp"
+#include "laneway/task/channel_requests.hpp"
 #include "laneway/task/channel_warp.hpp"
 
 namespace laneway {
@@ -18,12 +19,14 @@ public:
     using warp_type = channel_warp<Ctx, Out, View>;
     using copy_type = typename copies_of<typename View::kernel_types>::type;
 
-    /// `shared`: of the block, for all its warps.
-    LANEWAY_FN channel_kept_work(const channel_stacks_ref& stacks, const roles& mine, std::byte* shared)
+    /// `number`: as in channel_warp. `shared`: of the block, for all its warps.
+    LANEWAY_FN channel_kept_work(const channel_stacks_ref& stacks, const roles& mine, std::uint32_t number,
+                                 std::byte* shared)
         : keeps_(View::keeps && mine.works && stacks.capacity != 0), leads_(mine.team_index == 0),
-          number_(keeps_ ? static_cast<std::uint32_t>(mine.team_number) * stacks.warps_a_block + index_of(mine) : 0),
-          stack_(stacks, reinterpret_cast<warp_stack_shared*>(shared) + (keeps_ ? index_of(mine) : 0), number_,
-                 static_cast<int>(together)) {}
+          stack_(stacks, reinterpret_cast<warp_stack_shared*>(shared) + (keeps_ ? index_of(mine) : 0),
+                 keeps_ ? static_cast<std::uint32_t>(mine.team_number) * stacks.warps_a_block + index_of(mine) : 0,
+                 static_cast<int>(together)),
+          requests_(stacks, number) {}
 
     /// Where what the warp produces lies first; null where it keeps nothing.
     [[nodiscard]] LANEWAY_FN const warp_stack* stack() const { return keeps_ ? &stack_ : nullptr; }
@@ -66,25 +69,19 @@ public:
     template <class Shared>
     LANEWAY_FN channel_source take(Ctx& ctx, warp_type& warp, channel_batch& all, copy_type& copy,
                                    const Shared& shared) {
-        if (!keeps_) return shared(ctx);
-        const std::uint32_t size = stack_.size(ctx);
-        // Where nothing finds space, what is deepest may lie in a queue.
-        const bool is_stuck = warp.is_stuck();
-        tell_closed_in_time(ctx, warp, size);
-        const std::uint32_t ready = stack_.n_ready(ctx);
-        const bool has_none = size + ready == 0, has_few = has_none || 2 * (size + ready) < together;
-        note_hunger(ctx, warp, has_few);
-        // Seldom, as what comes on top of a stack that is in use makes it as high again.
-        const bool others_first = is_stuck  ? warp.turn % 3 != 0
-                                  : has_few ? warp.turn % turns_to_fill == 0
-                                            : warp.turn % turns_to_queues == 0;
-        if (has_none) tell_owed(ctx, warp);
-        if (has_none || (others_first && ready < lanes)) {
+        std::uint32_t size = 0, ready = 0;
+        bool looks_further = true;
+        if constexpr (View::keeps) {
+            if (keeps_) looks_further = looks_first(ctx, warp, size, ready);
+        }
+        const bool has_none = size + ready == 0;
+        if (looks_further) {
             const channel_source from = shared(ctx);
             if (has_none || from != channel_source::nothing) return from;
         }
+        if constexpr (!View::keeps) return channel_source::nothing;
         // Continuations end whatever there is of space.
-        if (ready >= lanes || size == 0 || (is_stuck && ready != 0)) return take_frames(ctx, all);
+        if (ready >= lanes || size == 0 || (warp.is_stuck() && ready != 0)) return take_frames(ctx, all);
         return take_stack(ctx, warp, size, all, copy);
     }
     /// Takes the element that the block runs behind the last one, without a turn between; false where there is none, or
@@ -95,7 +92,7 @@ public:
         const std::uint32_t size = stack_.size(ctx);
         tell_closed_in_time(ctx, warp, size);
         if (size == 0 || stack_.n_ready(ctx) >= lanes) return false;
-        note_hunger(ctx, warp, false);
+        requests_.note(ctx, false, warp.turn);
         (void)take_stack(ctx, warp, size, all, copy);
         return all.count != 0;
     }
@@ -117,25 +114,23 @@ public:
         }
         warp.note(ctx, none, into, all.count, all.mine, out);
     }
-    /// Warps of the PE that had little a moment ago, for lane 0: asked for early, so that nothing waits for it.
-    LANEWAY_FN std::uint32_t hungry_warps(Ctx& ctx, const warp_type& warp) const {
-        if (!keeps_ || ctx.lane() != 0) return 0;
-        return ctx.load(warp.view.set.stacks.hungry, order::relaxed, scope::device);
+    /// Before elements run: what share() needs to know behind them.
+    LANEWAY_FN void look_for_requests(Ctx& ctx) {
+        if (keeps_) requests_.look(ctx);
     }
-    /// Gives others part of what the warp has beyond a dispatch's worth. Of many warps that could only a few do.
-    LANEWAY_FN void share(Ctx& ctx, warp_type& warp, std::uint32_t hungry) {
-        if (!keeps_) return;
-        hungry = ctx.shuffle(full_warp<Ctx>, hungry, 0);
-        if (hungry == 0 || static_cast<std::int32_t>(warp.turn - share_again_) < 0) return;
-        std::uint32_t drawn = warp.turn * 0x9e3779b9u ^ (number_ + 1) * 0x85ebca6bu;
-        drawn = (drawn ^ drawn >> 15) * 0x2c1b3c6du;
-        const std::uint64_t place = (std::uint64_t{drawn ^ drawn >> 13} * warp.view.set.stacks.warps) >> 32;
-        if (place < 2 * std::uint64_t{hungry} && stack_.size(ctx) > together) give_half(ctx, warp);
+    /// Gives one of those that ask part of what the warp has beyond a dispatch's worth: of a block, which does one
+    /// element after the other, the one with most below it.
+    LANEWAY_FN void share(Ctx& ctx, warp_type& warp) {
+        if (!keeps_ || static_cast<std::int32_t>(warp.turn - share_again_) < 0) return;
+        const std::uint32_t size = stack_.size(ctx);
+        if (size <= together) return;
+        const std::uint32_t number = requests_.take(ctx, warp.turn);
+        if (number == requests_.nobody) return;
+        give_others(ctx, warp, warp.shard_of(number), View::blocks_keep ? 1 : part_of(size));
     }
     /// Lets others have the lower half of the stack, a warp's worth at most.
     LANEWAY_FN void give_half(Ctx& ctx, warp_type& warp) {
-        const std::uint32_t half = keeps_ ? stack_.size(ctx) / 2 : 0;
-        give_others(ctx, warp, half < lanes ? half : lanes);
+        if (keeps_) give_others(ctx, warp, warp.own, part_of(stack_.size(ctx)));
     }
 
 private:
@@ -151,6 +146,22 @@ private:
     using frames = typename frames_of<typename View::kernel_types>::type;
     static constexpr bool has_frames = !std::is_same_v<frames, no_frames>;
 
+    /// Elements and continuations that the warp has, and whether it looks for those of others first.
+    LANEWAY_FN bool looks_first(Ctx& ctx, warp_type& warp, std::uint32_t& size, std::uint32_t& ready) {
+        size = stack_.size(ctx);
+        tell_closed_in_time(ctx, warp, size);
+        ready = stack_.n_ready(ctx);
+        const bool has_none = size + ready == 0, has_few = has_none || 2 * (size + ready) < together;
+        requests_.note(ctx, has_few, warp.turn);
+        if (has_none) tell_owed(ctx, warp);
+        // Seldom, as what comes on top of a stack that is in use makes it as high again. Where nothing finds space,
+        // what is deepest may lie in a queue.
+        const bool others_first = warp.is_stuck() ? warp.turn % 3 != 0
+                                  : has_few       ? warp.turn % turns_to_fill == 0
+                                                  : warp.turn % turns_to_queues == 0;
+        return has_none || (others_first && ready < lanes);
+    }
+    static LANEWAY_FN std::uint32_t part_of(std::uint32_t size) { return size / 2 < lanes ? size / 2 : lanes; }
     /// Number of the stack in the block.
     static LANEWAY_FN std::uint32_t index_of(const roles& mine) {
         return View::blocks_keep ? 0 : static_cast<std::uint32_t>(mine.team_index);
@@ -291,14 +302,14 @@ private:
         ctx.sync(full_warp<Ctx>);
         reach_ = 1;
     }
-    /// Moves the lowest elements of the stack into channels, a warp's worth at most.
-    LANEWAY_FN void give_others(Ctx& ctx, warp_type& warp, std::uint32_t count) {
+    /// Moves the lowest elements of the stack into channels, to a shard, a warp's worth at most.
+    LANEWAY_FN void give_others(Ctx& ctx, warp_type& warp, std::uint32_t shard, std::uint32_t count) {
         if (count == 0) return;
         const auto lane = static_cast<std::uint32_t>(ctx.lane());
         const std::uint32_t tag = lane < count ? stack_.tag(stack_.bottom() + lane) : 0;
         const bool mine = lane < count && (tag & stack_tag::states) == stack_tag::ready;
         const channel<std::byte> to{stack_tag::channel(tag)};
-        channel_node node(warp.view.set, warp.own, stack_tag::level(tag));
+        channel_node node(warp.view.set, shard, stack_tag::level(tag));
         reserved_elements<std::byte> room;
         if (mine) room = node.talloc_shared(ctx, to, stack_tag::level(tag), 1);
         ctx.sync(full_warp<Ctx>);
@@ -321,24 +332,14 @@ private:
         stack_.set_bottom(stack_.bottom() + given);
         if (full != 0) share_again_ = warp.turn + turns_without_sharing;
     }
-    /// Tells those that have kept more than they need whether this warp has little.
-    LANEWAY_FN void note_hunger(Ctx& ctx, const warp_type& warp, bool is_hungry) {
-        if (is_hungry == is_hungry_) return;
-        is_hungry_ = is_hungry;
-        if (ctx.lane() == 0) {
-            ctx.fetch_add(warp.view.set.stacks.hungry, is_hungry ? 1u : ~std::uint32_t{0}, order::relaxed,
-                          scope::device);
-        }
-    }
 
-    bool keeps_;            ///< what the warp produces lies on its own stack first, or on its block's
-    bool leads_;            ///< of its block's warps
-    std::uint32_t number_;  ///< of the stack on the PE
+    bool keeps_;  ///< what the warp produces lies on its own stack first, or on its block's
+    bool leads_;  ///< of its block's warps
     warp_stack stack_;
     std::uint32_t reach_ = together;  ///< elements of the stack that run together
     std::uint32_t share_again_ = 0;   ///< turn before which others get none, as there was no room
     std::uint64_t owed_ = 0;
-    bool is_hungry_ = false;
+    channel_requests<Ctx> requests_;
 };
 
 }  // namespace laneway

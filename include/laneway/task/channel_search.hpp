@@ -42,9 +42,16 @@ public:
 
     /// The queue that is to be served next; none.
     LANEWAY_FN std::uint32_t choose(Ctx& ctx, warp_type& warp, unsigned idle_turns) {
-        if (warp.turn % turns_to_correct == 0) warp.chooser.correct_flags(ctx, warp.own, words_to_correct);
+        // Also of a warp without work, to which others give: a flag may be lost just then.
+        if (warp.turn % turns_to_correct == 0 || idle_turns % turns_to_doubt == turns_to_doubt / 2) {
+            warp.chooser.correct_flags(ctx, warp.own, words_to_correct);
+        }
         const auto mine = warp.chooser.choose(ctx, warp.own, warp.turn);
         if (mine.exists && mine.is_due) return mine.queue;
+        // What others give to this warp comes to its own shard.
+        if (View::keeps && idle_turns % turns_to_search != 0 && !warp.is_stuck()) {
+            return mine.exists ? mine.queue : none;
+        }
         if (find_victim(ctx, warp.view.set)) {
             const auto other = warp.chooser.choose(ctx, victim_, warp.turn);
             if (other.exists && (other.is_due || !mine.exists)) return other.queue;
@@ -61,6 +68,7 @@ private:
     static constexpr std::uint32_t none = channel_node::no_queue;
     static constexpr unsigned turns_to_correct = 64;      ///< flags of the own shard, of which some are lost
     static constexpr std::uint32_t words_to_correct = 8;  ///< so many words of them
+    static constexpr unsigned turns_to_search = 4;        ///< without work, between looks at other shards
     static constexpr unsigned turns_to_doubt = 8;         ///< without work, between looks at all queues of a shard
 
     /// Makes the next shard that seems to hold ready elements the victim; false, and just the next one: there is none.
@@ -69,9 +77,20 @@ private:
         const std::uint32_t next = victim_ + 1 < set.n_shards ? victim_ + 1 : 0;
         constexpr std::uint64_t nothing = ~std::uint64_t{0};
         std::uint64_t best = nothing;
-        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < all && best == nothing; i += lanes) {
-            const std::uint32_t at = next * words + i;
-            if (ctx.load(set.flags + (at < all ? at : at - all), order::relaxed, scope::device) != 0) best = i;
+        // Blocks have a thousand shards: what a lane looks at comes in few trips.
+        constexpr std::uint32_t at_once = 8;
+        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < all && best == nothing; i += at_once * lanes) {
+            std::uint32_t seen[at_once];
+            LANEWAY_UNROLLED
+            for (std::uint32_t j = 0; j < at_once; ++j) {
+                const std::uint32_t at = next * words + i + j * lanes;
+                const bool is_in = i + j * lanes < all;
+                seen[j] = is_in ? ctx.load(set.flags + (at < all ? at : at - all), order::relaxed, scope::device) : 0;
+            }
+            LANEWAY_UNROLLED
+            for (std::uint32_t j = at_once; j-- > 0;) {
+                if (seen[j] != 0) best = i + j * lanes;
+            }
         }
         best = warp_min(ctx, best);
         victim_ = best == nothing ? next : (next + static_cast<std::uint32_t>(best) / words) % set.n_shards;

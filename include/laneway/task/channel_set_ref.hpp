@@ -161,9 +161,8 @@ struct channel_set_ref {
     /// A warp has seen so many ready elements in a queue of the PE. One lane.
     template <class Ctx>
     LANEWAY_FN void note_ready(Ctx& ctx, std::uint32_t of_pe, std::uint64_t ready) const {
-        std::uint64_t* const peak = peaks + of_pe;
-        if (ctx.load(peak, order::relaxed, scope::device) >= ready) return;
-        ctx.fetch_max(peak, ready, order::relaxed, scope::device);
+        // Without a look whether it is more, for which the warp would wait.
+        ctx.fetch_max(peaks + of_pe, ready, order::relaxed, scope::device);
     }
     /// By which the user knows a channel.
     [[nodiscard]] LANEWAY_FN std::uint32_t users_number(std::uint32_t number) const {

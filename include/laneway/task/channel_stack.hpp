@@ -35,10 +35,11 @@ struct channel_stacks_ref {
     std::byte* slots = nullptr;         ///< the elements
     std::byte* frame_data = nullptr;    ///< the frames
     std::uint32_t* returned = nullptr;  ///< a bit for each frame that another warp has freed
-    std::uint32_t* hungry = nullptr;    ///< warps that have kept little
+    std::uint32_t* asking = nullptr;    ///< a bit for each warp, or block, that has kept little: channel_requests.hpp
     std::uint32_t* unfreed = nullptr;   ///< one a queue of a shard: elements that warps had kept and nobody freed
 
     [[nodiscard]] LANEWAY_FN std::uint32_t returned_words() const { return frames / 32; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t asking_words() const { return (warps + 31) / 32; }
     [[nodiscard]] LANEWAY_FN std::byte* frame(std::uint32_t warp, std::uint32_t index) const {
         return frame_data + (std::uint64_t{warp} * frames + index) * frame_bytes;
     }

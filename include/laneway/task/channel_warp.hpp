@@ -11,7 +11,7 @@
 
 namespace laneway {
 
-/// Where the elements of a batch come from; a warp that has worked with its block has none left to run.
+/// Where the elements of a batch come from; those for a block are run by the block, which is called to them.
 enum class channel_source : std::uint32_t { nothing, queue, stack, frames, block };
 
 /// Elements that the lanes of a warp run together, one a lane at most.
@@ -43,13 +43,14 @@ struct channel_warp {
 
     LANEWAY_FN channel_warp(const View& of_pe, Out& to, const roles& mine)
         : view(of_pe), out(to), chooser(of_pe),
-          own(static_cast<std::uint32_t>(of_pe.set.by_blocks != 0 ? mine.team_number : mine.worker_index) %
-              of_pe.set.n_shards) {}
+          number(static_cast<std::uint32_t>(of_pe.set.by_blocks != 0 ? mine.team_number : mine.worker_index)),
+          own(shard_of(number)) {}
 
     const View& view;
     Out& out;
     channel_chooser<Ctx, View> chooser;
-    std::uint32_t own;  ///< the shard of this warp
+    std::uint32_t number;  ///< among the warps that decide, or the blocks
+    std::uint32_t own;     ///< the shard of this warp
     unsigned turn = 0;
     std::uint32_t filled = none;  ///< the queue that the last dispatch has produced into
     std::uint32_t served = none;  ///< the queue that was served last
@@ -57,6 +58,10 @@ struct channel_warp {
     std::uint64_t dispatches = 0, full = 0, idle_turns = 0;               ///< of the warp
     channel_tallies<Ctx> tallies;
 
+    /// The shard of a warp, or block, of this number.
+    [[nodiscard]] LANEWAY_FN std::uint32_t shard_of(std::uint32_t of_number) const {
+        return of_number % view.set.n_shards;
+    }
     /// Whether the last dispatch found no space for any of its elements.
     [[nodiscard]] LANEWAY_FN bool is_stuck() const { return chooser.history().stuck != 0; }
     [[nodiscard]] LANEWAY_FN const channel_layout& layout_of(std::uint32_t queue) const {
@@ -82,10 +87,10 @@ struct channel_warp {
         const int any = producers != 0 ? Ctx::first_lane(producers) : 0;
         filled = ctx.shuffle(full_warp<Ctx>, into, any);
     }
-    /// Keeps what the next choice and the report need. `number`: of the queue that was served; none: the warp's own.
-    LANEWAY_FN void note(Ctx& ctx, std::uint32_t number, std::uint32_t into, int count, bool mine, outcome how) {
+    /// Keeps what the next choice and the report need. `queue`: that was served; none: the warp's own stack.
+    LANEWAY_FN void note(Ctx& ctx, std::uint32_t queue, std::uint32_t into, int count, bool mine, outcome how) {
         note_filled(ctx, into);
-        if (number != none) served = number;  // what comes between is what these elements have produced
+        if (queue != none) served = queue;  // what comes between is what these elements have produced
         const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && how == outcome::yield);
         const lane_mask went_on = ctx.ballot(full_warp<Ctx>, mine && how != outcome::yield);
         chooser.history().note(went_on == 0 && yielded != 0, yielded != 0);

@@ -200,10 +200,10 @@ public:
             }
         }
         auto* const parent = reinterpret_cast<fork_header*>(header_.parent);
-        std::uint32_t before = 0;
-        if (node_.owns(header_.parent) && close_in_warp(ctx, *parent, before)) {
+        bool is_last = false;
+        if (node_.owns(header_.parent) && close_in_warp(ctx, *parent, is_last)) {
             // All children end in this warp, which runs what follows later, behind a barrier of its lanes.
-            if (before != 1) return;
+            if (!is_last) return;
             const auto* const where = reinterpret_cast<const std::uint32_t*>(parent + 1);
             return node_.enq_place(ctx, where[0], where[1]);
         }
@@ -254,16 +254,39 @@ public:
 private:
     /// That of the function, of which a continuation's element lies one less deep.
     [[nodiscard]] LANEWAY_FN std::uint32_t level() const { return node_.level() + (is_continuation<Own> ? 1 : 0); }
-    /// Counts one child less of a continuation whose children all end in this warp. False, and nothing has happened,
-    /// where some may end elsewhere, as a mate may have said just now. `before`: how many there were.
+    /// Counts one child less of a continuation whose children all end in this warp, or block. False, and nothing has
+    /// happened, where some may end elsewhere, as a lane of the warp may have said just now. `is_last`: it was the
+    /// last.
     template <class Ctx>
-    static LANEWAY_FN bool close_in_warp(Ctx& ctx, fork_header& parent, std::uint32_t& before) {
-        before = ctx.load(&parent.open, order::relaxed, scope::block);
-        while ((before & fork_header::is_shared) == 0) {
-            // Partner: share_frames, of a mate, behind which others see the result.
-            if (ctx.compare_exchange(&parent.open, before, before - 1, order::release, scope::block)) return true;
+    static LANEWAY_FN bool close_in_warp(Ctx& ctx, fork_header& parent, bool& is_last) {
+        if constexpr (width_of<Own> == task_width::block) {
+            // Nothing else of the block runs meanwhile, which one lane finishes, so no atomic operation is needed.
+            const std::uint32_t open = ctx.load(&parent.open, order::relaxed, scope::block);
+            if ((open & fork_header::is_shared) != 0) return false;
+            ctx.store(&parent.open, open - 1, order::relaxed, scope::block);
+            is_last = open == 1;
+            return true;
+        } else {
+            const lane_mask siblings = mates(ctx, ctx.converged(), &parent);
+            ctx.sync(siblings);  // the results of all come before what one tells
+            const std::uint32_t left = once(ctx, siblings, [&] { return count_down(ctx, parent, siblings); });
+            is_last = left == 0 && elected(ctx, siblings);
+            return (left & fork_header::is_shared) == 0;
         }
-        return false;
+    }
+    /// Counts the children of these lanes, together: each compare-exchange that fails is one more trip to memory. How
+    /// many are left; is_shared: as above.
+    template <class Ctx>
+    static LANEWAY_FN std::uint32_t count_down(Ctx& ctx, fork_header& parent, lane_mask siblings) {
+        const auto ended = static_cast<std::uint32_t>(Ctx::count_lanes(siblings));
+        std::uint32_t open = ctx.load(&parent.open, order::relaxed, scope::block);
+        while ((open & fork_header::is_shared) == 0) {
+            // Partner: share_frames, of a lane of the warp, behind which others see the results.
+            if (ctx.compare_exchange(&parent.open, open, open - ended, order::release, scope::block)) {
+                return open - ended;
+            }
+        }
+        return fork_header::is_shared;
     }
 
     template <class Function>

@@ -197,7 +197,7 @@ public:
     explicit gpu_stream(const stream_place& place)
         : place_(place), index_(place.device->id().index), pool_(stream_pool::of(place.device)),
           words_(pool_->take_words()), owned_(pool_->take_stream()), stream_(static_cast<cudaStream_t>(owned_.get())) {
-        const device_scope scope(index_);
+        check(cudaSetDevice(index_), "cudaSetDevice");  // for good
         env_.pe = place.pe;
         env_.n_pes = place.n_pes;
         env_.timeout_ns = static_cast<std::uint64_t>(place.job.timeout_seconds * 1e9);
@@ -216,23 +216,20 @@ public:
 
     void copy(void* to, const void* from, std::size_t bytes) override {
         if (bytes == 0) return;
-        const device_scope scope(index_);
-        busy_ = true;
+        begin();
         check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
     }
     void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t row_bytes,
                    std::size_t rows) override {
         if (row_bytes == 0 || rows == 0) return;
-        const device_scope scope(index_);
-        busy_ = true;
+        begin();
         check(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, row_bytes, rows, cudaMemcpyDefault, stream_),
               "cudaMemcpy2DAsync");
     }
     void launch(const pe_program& program, const launch_shape& shape) override {
-        const device_scope scope(index_);
+        begin();
         pe_environment env = env_;
         void* arguments[] = {const_cast<void*>(program.data()), &env};  // CUDA copies both
-        busy_ = true;
         check(cudaLaunchKernel(program.kernel(), dim3(static_cast<unsigned>(shape.blocks)),
                                dim3(static_cast<unsigned>(shape.warps_per_block * 32)), arguments, shape.shared_bytes,
                                stream_),
@@ -240,29 +237,25 @@ public:
     }
     void record(const event& mark, const std::exception_ptr& failed) override {
         if (failed && !busy_) return mark.fail(failed);  // also when the engine has ended, and looks no more
-        const device_scope scope(index_);
-        auto native = pool_->take_event();
-        check(cudaEventRecord(static_cast<cudaEvent_t>(native.get()), stream_), "cudaEventRecord");
+        begin();
+        auto native = mark_here();
         marks_.push_back({mark, failed, native, std::exchange(awaited_, {})});
-        busy_ = true;
+        unmarked_ = false;
         if (!failed) mark.enter_queue(std::move(native));
     }
     void wait(const event& mark) override {
         const auto native = mark.native();
-        const device_scope scope(index_);
-        busy_ = true;
+        begin();
         check(cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(native.get()), 0), "cudaStreamWaitEvent");
         awaited_.push_back(mark);
     }
     void write_value(std::uint64_t* word, std::uint64_t value) override {
-        const device_scope scope(index_);
-        busy_ = true;
+        begin();
         stream_words_calls::check(stream_words_calls::get().write(stream_, address_of(word), value, 0),
                                   "cuStreamWriteValue64");
     }
     void wait_value(const value_wait& of) override {
-        const device_scope scope(index_);
-        busy_ = true;
+        begin();
         waits_.push_back({of, mark_here(), stream_waits::get().open(place_.job.timeout_seconds), {}, {}});
         stream_words_calls::check(
             stream_words_calls::get().wait(stream_, address_of(of.word), of.value, CU_STREAM_WAIT_VALUE_GEQ),
@@ -270,38 +263,47 @@ public:
         waits_.back().over = mark_here();
     }
     void call(const std::function<void(void* native)>& call) override {
-        const device_scope scope(index_);
-        busy_ = true;
+        begin();
         call(stream_);
+        check(cudaSetDevice(index_), "cudaSetDevice");  // it may have left another one current, or a context of its own
     }
     /// By events that take the time, which others do not.
     void stamp(std::function<void(std::uint64_t ns)> seen) override {
-        const device_scope scope(index_);
+        begin();
         if (base_ == nullptr) set_base();
-        busy_ = true;
         open_stamp made{timed_event(), std::move(seen)};
         check(cudaEventRecord(made.native, stream_), "cudaEventRecord");
         stamps_.push_back(std::move(made));
     }
     /// Needs no current device, which cannot be set any more after some errors.
-    stream_engine::outlook look() override {
-        while (!stamps_.empty() && end_stamp()) {
+    stream_engine::outlook look(bool again) override {
+        while (!stamps_.empty() && !again && end_stamp()) {
         }
-        while (!marks_.empty() && end_mark()) {
+        const bool ended_some = end_marks(again);
+        while (!waits_.empty() && !again && end_wait()) {
         }
-        while (!waits_.empty() && end_wait()) {
-        }
-        if (marks_.empty() && busy_) {
-            const cudaError_t code = cudaStreamQuery(stream_);
+        if (marks_.empty() && busy_ && !(again && unmarked_)) {
+            const cudaError_t code = unmarked_ ? cudaStreamQuery(stream_) : cudaSuccess;  // else the last mark says it
             busy_ = goes_on(code);
             if (!busy_) note(failure_of(code));
             while (!busy_ && !stamps_.empty() && end_stamp()) {
             }
         }
-        return {busy_, std::exchange(news_, {})};
+        return {busy_, ended_some, std::exchange(news_, {})};
     }
 
 private:
+    /// An operation: makes the GPU the current device of the engine's thread, which stays there. A device for each call
+    /// costs more than some calls.
+    void begin() {
+        enter();
+        busy_ = unmarked_ = true;
+    }
+    void enter() {
+        int current = 0;
+        check(cudaGetDevice(&current), "cudaGetDevice");
+        if (current != index_) check(cudaSetDevice(index_), "cudaSetDevice");
+    }
     /// What the first stamp is counted from. The host waits for it once: how late it is told is the error. Aside, as in
     /// the stream it may be behind a wait for a word, which this thread is to end at its deadline.
     void set_base() {
@@ -339,12 +341,31 @@ private:
         return true;
     }
 
-    /// Ends the first mark, if the GPU has come there.
+    /// Ends the marks that the GPU has come to, or, `known_only`, is known to have come to. Whether there were any.
+    bool end_marks(bool known_only) {
+        bool ended_some = false;
+        do {
+            for (; passed_ > 0; --passed_, ended_some = true) {
+                if (!end_mark()) return ended_some;
+            }
+        } while (!known_only && ask());
+        return ended_some;
+    }
+    /// Whether the GPU has come to marks that it was not known to have come to. One speaks for those before it, so that
+    /// each question is about twice as many as the one before.
+    bool ask() {
+        for (std::size_t n = 1; n <= marks_.size(); n *= 2) {
+            const cudaError_t code = cudaEventQuery(static_cast<cudaEvent_t>(marks_[n - 1].native.get()));
+            if (goes_on(code)) break;
+            passed_ = n;
+            passed_with_ = code;
+        }
+        return passed_ > 0;
+    }
+    /// The first one, which the GPU has come to, unless something that it has waited for is not known to have ended.
     bool end_mark() {
         const open_mark& first = marks_.front();
-        const cudaError_t code = cudaEventQuery(static_cast<cudaEvent_t>(first.native.get()));
-        if (goes_on(code)) return false;
-        std::exception_ptr why = failure_of(code);
+        std::exception_ptr why = failure_of(passed_with_);
         for (const event& other : first.awaited) {
             // The GPU is past it; whether it has failed its own engine tells at once.
             if (!other.done()) return false;
@@ -378,7 +399,7 @@ private:
         first.late = true;
         late_ = std::make_exception_ptr(timeout_error(first.of.late(place_.device->name(), seconds.count())));
         note(late_);
-        const device_scope scope(index_);
+        enter();
         stream_words_calls::check(
             stream_words_calls::get().write(pool_->aside(), address_of(first.of.word), first.of.value, 0),
             "cuStreamWriteValue64");
@@ -408,6 +429,8 @@ private:
     std::shared_ptr<void> owned_;  ///< the engine keeps the backend until nothing of it goes on
     cudaStream_t stream_;
     std::deque<open_mark> marks_;
+    std::size_t passed_ = 0;                 ///< of them the GPU is known to have come to,
+    cudaError_t passed_with_ = cudaSuccess;  ///< and CUDA's answer about them
     std::deque<open_wait> waits_;
     std::exception_ptr late_;  ///< of a wait
     std::deque<open_stamp> stamps_;
@@ -418,6 +441,7 @@ private:
     std::exception_ptr failure_;      ///< the stream's first
     std::exception_ptr news_;         ///< the same, not yet told
     bool busy_ = true;                ///< with clearing the control word
+    bool unmarked_ = true;            ///< something has been given to it since the last mark
 };
 
 }  // namespace

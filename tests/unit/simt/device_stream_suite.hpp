@@ -318,9 +318,9 @@ TEST_P(device_stream_test, AnEngineLooksAtWhatGoesOnElsewhere) {
     std::atomic<int> failures = 0;
     const auto elsewhere =
         streams.engine->add([&](const std::exception_ptr&) { ++failures; },
-                            [&]() -> stream_engine::outlook {
-                                if (goes_on) return {true, {}};
-                                return {false, std::make_exception_ptr(std::runtime_error("no luck"))};
+                            [&](bool) -> stream_engine::outlook {
+                                if (goes_on) return {true, false, {}};
+                                return {false, false, std::make_exception_ptr(std::runtime_error("no luck"))};
                             });
     streams.engine->push(elsewhere, {{}, [](auto&) {}});
     device_stream other = streams.make();
@@ -333,6 +333,45 @@ TEST_P(device_stream_test, AnEngineLooksAtWhatGoesOnElsewhere) {
     streams.engine->push(elsewhere, {{}, [after](auto& failed) { after.fail(failed); }});
     await(after);
     EXPECT_TRUE(after.failure()) << "what follows is left out";
+}
+
+TEST_P(device_stream_test, OperationsHaveTheirTurnBetweenLooks) {
+    constexpr int n = 400;
+    streams_of streams(GetParam(), 9);
+    std::atomic<int> looks = 0, done = 0;
+    const auto elsewhere = streams.engine->add({}, [&](bool) -> stream_engine::outlook {
+        ++looks;
+        return {done < n, false, {}};
+    });
+    std::atomic<bool> all = false;
+    streams.engine->push(elsewhere, {[&] { return all.load(); }, [&](auto&) { ++done; }});
+    for (int i = 2; i < n; ++i) streams.engine->push(elsewhere, {{}, [&](auto&) { ++done; }});
+    all = true;
+    streams.engine->push(elsewhere, {{}, [&](auto&) { ++done; }});  // which has it look at the first again
+    while (done < n) std::this_thread::yield();
+    EXPECT_TRUE(streams.engine->wait_until_idle(wait_limit(std::chrono::seconds(20))));
+    EXPECT_LT(looks, n / 2) << "each asks a GPU about all that goes on";
+}
+
+TEST_P(device_stream_test, OneLookEndsWhatQueuesWaitForInTurn) {
+    constexpr int n = 200;
+    streams_of streams(GetParam(), 10);
+    std::atomic<int> ended = 0, asked = 0;
+    std::atomic<bool> both = false;
+    const auto look = [&](int parity) {
+        return [&, parity](bool again) -> stream_engine::outlook {
+            if (!again) ++asked;
+            const bool mine = both && ended < n && ended % 2 == parity;
+            if (mine) ++ended;
+            return {ended < n, mine, {}};
+        };
+    };
+    const auto one = streams.engine->add({}, look(0)), other = streams.engine->add({}, look(1));
+    streams.engine->push(one, {{}, [](auto&) {}});
+    streams.engine->push(other, {{}, [&](auto&) { both = true; }});
+    while (ended < n) std::this_thread::yield();
+    EXPECT_TRUE(streams.engine->wait_until_idle(wait_limit(std::chrono::seconds(20))));
+    EXPECT_LT(asked, n / 2) << "an end of one queue's was seen by the other at the next look only";
 }
 
 TEST_P(device_stream_test, SeveralThreadsMayStopAnEngine) {

@@ -290,6 +290,19 @@ TEST_P(block_stack_test, WhatABlockKeepsNeverSeesAQueueAndAllBlocksGetSome) {
     EXPECT_EQ(taking_part, GetParam() == "checked:1" ? 3u : 2u) << "all blocks";
 }
 
+TEST_P(block_stack_test, OneGivesWhatOneHasAskedFor) {
+    if (GetParam() != "checked:1") GTEST_SKIP() << "threads may take turns, and one PE is enough";
+    std::uint64_t given = 0, consumed = 0;
+    every_fourth_round(GetParam(), [&](options o) {
+        o.checked_blocks = 8;
+        const halved made = halve(o, 100, 1 << 20);
+        given += made.did.given;
+        consumed += made.did.consumed;
+    });
+    EXPECT_GT(given, 0u);
+    EXPECT_LT(4 * given, consumed) << "more than once for each block without work";
+}
+
 TEST_P(block_stack_test, WhateverThereIsOfRoom) {
     std::uint64_t kept = 0, yields = 0;
     every_round_within(GetParam(), [&](const options& o) {
