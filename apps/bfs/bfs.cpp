@@ -50,8 +50,8 @@ public:
         : runtime_(runtime), vertices_(g.vertices()), arcs_(g.arcs()), graph_(runtime, g, parts),
           words_(graph_.max_rows() / 32 + 1), levels_(runtime.allocate<std::uint32_t>(graph_.max_rows())),
           list_(runtime.allocate<std::uint32_t>(graph_.max_rows())), reached_(runtime.allocate<std::uint64_t>(1)),
-          told_(runtime.allocate<std::uint32_t>(words_ * static_cast<std::uint64_t>(runtime.n_pes()))),
-          frontier_(runtime.allocate<std::uint32_t>(2 * told_.size())),
+          told_(runtime.allocate<std::uint32_t>(vertices_ / 32 + 1)),
+          frontier_(runtime.allocate<std::uint32_t>(2 * words_ * static_cast<std::uint64_t>(runtime.n_pes()))),
           pieces_(runtime.allocate<row_piece>(max_pieces(g))), n_pieces_(runtime.allocate<std::uint64_t>(1)),
           outcome_(runtime.allocate<level_outcome>(1)), sums_(runtime.collectives()) {
         partition_seconds_ = graph_.seconds();

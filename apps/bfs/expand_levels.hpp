@@ -1,71 +1,11 @@
 // The device part of breadth-first search by levels.
 #pragma once
 
-#include "graph/distributed_graph.hpp"
 #include "laneway/comm/one_sided.hpp"
+#include "level_state.hpp"
 #include "parallel/working_warp.hpp"
 
 namespace laneway::apps {
-
-/// "An arc from a vertex of the level before leads to your row."
-struct level_message {
-    std::uint32_t row;
-    std::uint32_t level;  ///< the row's, plus one
-};
-
-/// The vertices that a PE has reached, and their levels.
-template <class Vertex>
-struct level_state {
-    symmetric_ref<graph_view<Vertex>> view;  ///< arcs that leave the rows
-    symmetric_ref<std::uint32_t> levels;     ///< one a row: its level plus one; 0: not reached
-    symmetric_ref<std::uint32_t> list;       ///< the rows that are reached, in the order of levels
-    symmetric_ref<std::uint64_t> reached;    ///< how many these are
-
-    /// Gives a row its level and a place in the list, if it has no level yet. Any lane.
-    template <class Ctx>
-    LANEWAY_FN void reach(Ctx& ctx, std::uint32_t row, std::uint32_t level) const {
-        const std::uint32_t rows[] = {row};
-        const std::uint32_t before = ctx.load(levels.local(ctx) + row, order::relaxed, scope::device);
-        const std::uint32_t chosen = before == 0 && is_first(ctx, row, level) ? 1 : 0;
-        add(ctx, ctx.converged(), rows, chosen);
-    }
-
-    /// Whether nobody else has given the row its level, which this lane has done then. Any lane.
-    template <class Ctx>
-    LANEWAY_FN bool is_first(Ctx& ctx, std::uint32_t row, std::uint32_t level) const {
-        std::uint32_t none = 0;
-        return ctx.compare_exchange(levels.local(ctx) + row, none, level, order::relaxed, scope::device);
-    }
-
-    /// Puts rows into the list, those whose bit is set in `chosen`. Exactly the lanes of the mask, together: they draw
-    /// their places at once, as all lanes of the PE draw them from one word.
-    template <class Ctx, int N>
-    LANEWAY_FN void add(Ctx& ctx, lane_mask mates, const std::uint32_t (&rows)[N], std::uint32_t chosen) const {
-        std::uint32_t before[N], total = 0;
-        for (int k = 0; k < N; ++k) {
-            const lane_mask with = ctx.ballot(mates, (chosen >> k & 1) != 0);
-            before[k] = total + static_cast<std::uint32_t>(rank_in(ctx, with));
-            total += static_cast<std::uint32_t>(Ctx::count_lanes(with));
-        }
-        if (total == 0) return;
-        const std::uint64_t place =
-            once(ctx, mates, [&] { return ctx.fetch_add(reached.local(ctx), total, order::relaxed, scope::device); });
-        for (int k = 0; k < N; ++k) {
-            if ((chosen >> k & 1) != 0) list.local(ctx)[place + before[k]] = rows[k];
-        }
-    }
-};
-
-/// Serves messages on the PE that owns the row.
-template <class Vertex>
-struct hear_level {
-    level_state<Vertex> state;
-
-    template <class Ctx>
-    LANEWAY_FN void operator()(Ctx& ctx, const level_message& message) const {
-        state.reach(ctx, message.row, message.level);
-    }
-};
 
 /// How a run ended; the same on every PE.
 struct level_outcome {
@@ -108,7 +48,7 @@ struct expand_levels {
     symmetric_ref<graph_view<Vertex>> inward;  ///< arcs that lead to the rows; the same places
     /// A bit a row of the level, `words` of each PE one after the other; twice, for levels that are pulled in turn.
     symmetric_ref<std::uint32_t> frontier;
-    symmetric_ref<std::uint32_t> told;      ///< the same of rows that this PE has told of a level
+    symmetric_ref<std::uint32_t> told;      ///< a bit a vertex: those of others that this PE has told of a level
     symmetric_ref<row_piece> pieces;        ///< of rows of a level that is pushed and those before
     symmetric_ref<std::uint64_t> n_pieces;  ///< how many these are
     symmetric_ref<std::uint32_t> seeds;     ///< rows where the search begins: how many, then which
@@ -205,7 +145,7 @@ private:
     /// few rows, each has a warp of its own.
     template <class Ctx, class Box>
     LANEWAY_FN void push(Ctx& ctx, Box& box, const working_warp& place, const places& part, std::uint32_t level) const {
-        const graph_rows<Vertex> rows = state.view.local(ctx)->rows;
+        const known_heads<Vertex> heads = known(ctx);
         const std::uint64_t even = (part.end - part.begin + place.warps - 1) / place.warps;
         const std::uint64_t share = even < Ctx::warp_lanes ? even : Ctx::warp_lanes;
         for (std::uint64_t first = part.begin + place.number * share; first < part.end; first += place.warps * share) {
@@ -213,67 +153,71 @@ private:
             arc_range leaving;
             if (lane < share && first + lane < part.end) {
                 const std::uint32_t row = state.list.local(ctx)[first + lane];
-                if (pieces_of(rows.degree(row)) == 0) {
-                    leaving = {rows.offsets[row], static_cast<std::uint32_t>(rows.degree(row))};
+                if (pieces_of(heads.rows.degree(row)) == 0) {
+                    leaving = {heads.rows.offsets[row], static_cast<std::uint32_t>(heads.rows.degree(row))};
                 }
             }
             for_each_batch(ctx, leaving, std::uint32_t{0},
-                           [&](const arc_batch& batch, std::uint32_t) { visit(ctx, box, rows, batch, level + 1); });
+                           [&](const arc_batch& batch, std::uint32_t) { visit(ctx, box, heads, batch, level + 1); });
         }
     }
     /// The same of the rows that are cut.
     template <class Ctx, class Box>
     LANEWAY_FN void push_pieces(Ctx& ctx, Box& box, const working_warp& place, const places& part,
                                 std::uint32_t level) const {
-        const graph_rows<Vertex> rows = state.view.local(ctx)->rows;
+        const known_heads<Vertex> heads = known(ctx);
         for (std::uint64_t i = part.begin + place.number; i < part.end; i += place.warps) {
             const row_piece piece = pieces.local(ctx)[i];
-            const std::uint64_t left = rows.degree(piece.row) - piece.first;
+            const std::uint64_t left = heads.rows.degree(piece.row) - piece.first;
             const auto end = piece.first + static_cast<std::uint32_t>(left < piece_arcs ? left : piece_arcs);
-            walk_range(ctx, rows.offsets[piece.row], piece.first, end, std::uint32_t{0},
-                       [&](const arc_batch& batch, std::uint32_t) { visit(ctx, box, rows, batch, level + 1); });
+            walk_range(ctx, heads.rows.offsets[piece.row], piece.first, end, std::uint32_t{0},
+                       [&](const arc_batch& batch, std::uint32_t) { visit(ctx, box, heads, batch, level + 1); });
         }
     }
 
-    /// Tells the heads of some arcs their level. The whole warp, together; all loads are on their way at once.
+    /// What this PE knows. Its parts are found once, as no load of a visit may wait for them.
+    template <class Ctx>
+    LANEWAY_FN known_heads<Vertex> known(Ctx& ctx) const {
+        return {state.view.local(ctx)->rows, state.levels.local(ctx), told.local(ctx)};
+    }
+
+    /// Tells the heads of some arcs their level. The whole warp, together: first all arcs are read, then what is known
+    /// of their heads, and only then is anything waited for. Lanes that have fewer arcs than others read their first
+    /// one again rather than branch.
     template <class Ctx, class Box>
-    LANEWAY_FN void visit(Ctx& ctx, Box& box, const graph_rows<Vertex>& rows, const arc_batch& batch,
+    LANEWAY_FN void visit(Ctx& ctx, Box& box, const known_heads<Vertex>& known, const arc_batch& batch,
                           std::uint32_t level) const {
-        Vertex heads[arc_batch::most];
-        std::uint32_t own[arc_batch::most], known[arc_batch::most], chosen = 0;
-        const auto levels = state.levels.local(ctx);
-        for (int k = 0; k < arc_batch::most; ++k) {
-            heads[k] = 0;
-            if (k < batch.count) {
-                heads[k] = rows.heads[batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k)];
+        Vertex heads[arc_batch::most] = {};
+        std::uint32_t own[arc_batch::most], words[arc_batch::most], listed = 0, posted = 0;
+        if (batch.count > 0) {
+            for (int k = 0; k < arc_batch::most; ++k) {
+                if (Ctx::warp_lanes == 1 && k == batch.count) break;
+                heads[k] = known.rows.heads[batch.arc(k)];
             }
         }
+        for (int k = 0; k < arc_batch::most; ++k) words[k] = k < batch.count ? known.load(ctx, heads[k]) : ~0u;
         for (int k = 0; k < arc_batch::most; ++k) {
-            const std::uint64_t row = heads[k] - rows.first;
-            own[k] = static_cast<std::uint32_t>(row);
-            known[k] = ~0u;
-            if (k < batch.count && row < rows.count) known[k] = ctx.load(levels + row, order::relaxed, scope::device);
+            words[k] = known.is_new(heads[k], words[k]) ? known.tell(ctx, heads[k], level) : ~0u;
         }
         for (int k = 0; k < arc_batch::most; ++k) {
-            if (known[k] == 0 && state.is_first(ctx, own[k], level)) chosen |= 1u << k;
+            own[k] = static_cast<std::uint32_t>(heads[k] - known.rows.first);
+            const std::uint32_t bit = known.is_new(heads[k], words[k]) ? 1u << k : 0;
+            (known.owns(heads[k]) ? listed : posted) |= bit;
         }
-        state.add(ctx, full_warp<Ctx>, own, chosen);
-        if (ctx.n_pes() == 1) return;
-        for (int k = 0; k < batch.count; ++k) {
-            if (heads[k] - rows.first >= rows.count) tell(ctx, box, rows, heads[k], level);
+        state.add(ctx, full_warp<Ctx>, own, listed);
+        for (; posted != 0; posted &= posted - 1) {
+            // Chosen by comparing, not by indexing: so the heads stay in registers.
+            Vertex head = heads[0];
+            for (int k = 1; k < arc_batch::most; ++k) head = (posted & (0u - posted)) == 1u << k ? heads[k] : head;
+            post(ctx, box, known.rows, head, level);
         }
     }
 
     /// Posts to the owner of a head. A post that fails ends the run: the barrier fails as well.
     template <class Ctx, class Box>
-    LANEWAY_FN void tell(Ctx& ctx, Box& box, const graph_rows<Vertex>& rows, Vertex head, std::uint32_t level) const {
+    LANEWAY_FN void post(Ctx& ctx, Box& box, const graph_rows<Vertex>& rows, Vertex head, std::uint32_t level) const {
         const int owner = rows.ranges.owner(ctx, head);
-        const auto row = static_cast<std::uint32_t>(head - rows.ranges.starts[owner]);
-        auto word = told.local(ctx) + (static_cast<std::uint64_t>(owner) * words + row / word_bits);
-        const std::uint32_t bit = std::uint32_t{1} << row % word_bits;
-        if ((ctx.load(word, order::relaxed, scope::device) & bit) != 0) return;
-        if ((ctx.fetch_or(word, bit, order::relaxed, scope::device) & bit) != 0) return;
-        (void)box.post(ctx, owner, level_message{row, level});
+        (void)box.post(ctx, owner, level_message{static_cast<std::uint32_t>(head - rows.ranges.starts[owner]), level});
     }
 
     /// Calls `choose(row)`, on a lane each, for the rows of a word of bits, which it returns: those for which it is
@@ -328,9 +272,10 @@ private:
             (void)box.progress(ctx);  // on CPU devices nobody else may look at the deadline
             const std::uint32_t bits = for_rows_of(ctx, word, entering.count, [&](std::uint64_t row) {
                 std::uint64_t arc = 0, end = 0;
-                if (row < entering.count && ctx.load(levels + row, order::relaxed, scope::device) == 0) {
+                if (row < entering.count) {  // its arcs are asked for with its level
+                    const bool reached = ctx.load(levels + row, order::relaxed, scope::device) != 0;
                     arc = entering.offsets[row];
-                    end = entering.offsets[row + 1];
+                    end = reached ? arc : entering.offsets[row + 1];
                 }
                 if (!finds_parent(ctx, entering, bits_of_level, arc, end)) return false;
                 ctx.store(levels + row, level + 1, order::relaxed, scope::device);
@@ -410,17 +355,20 @@ private:
     LANEWAY_FN bool any_in_level(Ctx& ctx, const graph_rows<Vertex>& rows, const Bits& bits, std::uint64_t arc,
                                  std::uint64_t step, std::uint64_t end) const {
         Vertex tails[looks];
+        int owners[looks];
+        std::uint64_t at[looks];
+        std::uint32_t words_of[looks], any = 0;
         for (int k = 0; k < looks; ++k) {
             const std::uint64_t next = arc + static_cast<unsigned>(k) * step;
             tails[k] = rows.heads[next < end ? next : arc];  // again the first one rather than a branch
         }
-        std::uint32_t any = 0;
+        rows.ranges.owners(ctx, tails, owners);
         for (int k = 0; k < looks; ++k) {
-            const int owner = rows.ranges.owner(ctx, tails[k]);
-            const std::uint64_t row = tails[k] - rows.ranges.starts[owner];
-            const std::uint32_t its = bits[static_cast<std::uint64_t>(owner) * words + row / word_bits];
-            any |= its >> row % word_bits;
+            at[k] =
+                tails[k] - rows.ranges.starts[owners[k]] + static_cast<std::uint64_t>(owners[k]) * words * word_bits;
         }
+        for (int k = 0; k < looks; ++k) words_of[k] = bits[at[k] / word_bits];
+        for (int k = 0; k < looks; ++k) any |= words_of[k] >> at[k] % word_bits;
         return any % 2 != 0;
     }
 };
