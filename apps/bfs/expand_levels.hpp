@@ -188,20 +188,20 @@ private:
     LANEWAY_FN void visit(Ctx& ctx, Box& box, const known_heads<Vertex>& known, const arc_batch& batch,
                           std::uint32_t level) const {
         Vertex heads[arc_batch::most] = {};
-        std::uint32_t own[arc_batch::most], words[arc_batch::most], listed = 0, posted = 0;
+        std::uint32_t own[arc_batch::most], seen[arc_batch::most], listed = 0, posted = 0;
         if (batch.count > 0) {
             for (int k = 0; k < arc_batch::most; ++k) {
                 if (Ctx::warp_lanes == 1 && k == batch.count) break;
                 heads[k] = known.rows.heads[batch.arc(k)];
             }
         }
-        for (int k = 0; k < arc_batch::most; ++k) words[k] = k < batch.count ? known.load(ctx, heads[k]) : ~0u;
+        for (int k = 0; k < arc_batch::most; ++k) seen[k] = k < batch.count ? known.load(ctx, heads[k]) : ~0u;
         for (int k = 0; k < arc_batch::most; ++k) {
-            words[k] = known.is_new(heads[k], words[k]) ? known.tell(ctx, heads[k], level) : ~0u;
+            seen[k] = known.is_new(heads[k], seen[k]) ? known.tell(ctx, heads[k], level) : ~0u;
         }
         for (int k = 0; k < arc_batch::most; ++k) {
             own[k] = static_cast<std::uint32_t>(heads[k] - known.rows.first);
-            const std::uint32_t bit = known.is_new(heads[k], words[k]) ? 1u << k : 0;
+            const std::uint32_t bit = known.is_new(heads[k], seen[k]) ? 1u << k : 0;
             (known.owns(heads[k]) ? listed : posted) |= bit;
         }
         state.add(ctx, full_warp<Ctx>, own, listed);
