@@ -155,8 +155,8 @@ struct fault_record {
     std::int32_t peer = -1;  ///< the other PE, where there is one; with bad_pe whatever was named
     /// What it is about: with bad_address the first element that is missing, or one that exists, out of reach, with
     /// too_long bytes of elements, with no_room places that were tried, with uneven_barrier, uneven_post and
-    /// collective_incomplete warps that came, with collective_too_long bytes of the array, with bad_pitch bytes from row
-    /// to row, with truncated and wrong_length bytes of the message, of a channel what channel_in_fault says; with
+    /// collective_incomplete warps that came, with collective_too_long bytes of the array, with bad_pitch bytes from
+    /// row to row, with truncated and wrong_length bytes of the message, of a channel what channel_in_fault says; with
     /// others see words_of. Of a wait for a message with any tag: 2^32 - 1.
     std::uint64_t number = 0;
     /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with no_room all
