@@ -28,13 +28,13 @@ struct page_word {
 /// What the counter pages_held of a quota says: see page_quota.
 struct quota_word {
     static constexpr std::uint64_t one_in_hand = std::uint64_t{1} << 24;  ///< above the number of pages
-    static constexpr std::uint64_t one_settled = one_in_hand << 19;       ///< above that of lanes, of a whole device
+    static constexpr std::uint64_t one_finished = one_in_hand << 19;      ///< above that of lanes, of a whole device
 
     std::uint64_t bits = 0;
 
     [[nodiscard]] constexpr LANEWAY_FN std::uint64_t pages() const { return bits % one_in_hand; }
     [[nodiscard]] constexpr LANEWAY_FN std::uint64_t in_hand() const {
-        return bits / one_in_hand % (one_settled / one_in_hand);
+        return bits / one_in_hand % (one_finished / one_in_hand);
     }
 };
 

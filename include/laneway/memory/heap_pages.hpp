@@ -82,7 +82,7 @@ public:
             allowed_.give(ctx, quota_, head.number());
             for (std::uint32_t i = 0; i < head.number(); ++i) words_.free_page(ctx, first + i);
         }
-        allowed_.settle(ctx, quota_);
+        allowed_.finish(ctx, quota_);
         return ends;
     }
 
@@ -159,7 +159,7 @@ private:
         const bool sure = claim_fresh(ctx, page_word::of(use, quota_, count), within, start, found);
         if (within) {
             if (found.count == 0) allowed_.give(ctx, quota_, 1);
-            allowed_.settle(ctx, quota_);
+            allowed_.finish(ctx, quota_);
         }
         if (found.count != 0 && count < room) heap_.set_of(use, quota_).insert(ctx, found.page);
         return found.count != 0 || (sure && answer != quota_answer::contended);
@@ -210,7 +210,7 @@ private:
             words_.free_page(ctx, page);
             return false;
         });
-        allowed_.settle(ctx, quota);
+        allowed_.finish(ctx, quota);
     }
     template <class Ctx>
     LANEWAY_FN void claim_within_quota(Ctx& ctx, std::uint32_t count, page_reservation& found) const {
@@ -229,7 +229,7 @@ private:
         });
         if (first != heap_.n_pages) found = {first, count};
         if (found.count == 0) allowed_.give(ctx, quota_, count);
-        allowed_.settle(ctx, quota_);
+        allowed_.finish(ctx, quota_);
     }
 
     const device_heap_layout& heap_;

@@ -117,7 +117,7 @@ private:
         if (found.count == 0) found.contended = !(words_.is_same(ctx, before, within ? 1 : 0) && all_seen && sure);
         if (within) {
             if (found.count == 0) allowed_.give(ctx, quota_, 1);
-            allowed_.settle(ctx, quota_);
+            allowed_.finish(ctx, quota_);
         }
         return found;
     }
@@ -179,7 +179,7 @@ private:
         if (first != heap_.n_pages) found = {first, count};
         if (found.count == 0) found.contended = !(words_.is_same(ctx, before, 1) && sure && !stopped(ctx));
         if (found.count == 0) allowed_.give(ctx, quota_, count);
-        allowed_.settle(ctx, quota_);
+        allowed_.finish(ctx, quota_);
         return found;
     }
     template <class Ctx>
@@ -190,7 +190,7 @@ private:
             allowed_.give(ctx, quota, 1);  // before another lane can have the page, and count it
             words_.free_page(ctx, page);
         }
-        allowed_.settle(ctx, quota);
+        allowed_.finish(ctx, quota);
     }
     /// Free pages from 32 · index on, one a bit; none where the run is ending.
     template <class Ctx>

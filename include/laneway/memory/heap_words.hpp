@@ -130,11 +130,11 @@ public:
     }
 
     /// The words of all quotas, in one: the same later, with `in_hand` as many as the lane has taken itself, says that
-    /// no lane had pages in hand between. For a sum of settled pages grows, and while it does not, nothing else that is
-    /// added makes up for what is taken away.
+    /// no lane had pages in hand between. For the count of finished lanes grows, and while it does not, nothing else
+    /// that is added makes up for what is taken away.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN quota_word in_hand(Ctx& ctx) const {
-        // Partner: the releases in page_quota: what is claimed by lanes that have settled is seen behind this.
+        // Partner: the releases in page_quota: what is claimed by lanes that have finished is seen behind this.
         quota_word sum;
         for (std::uint32_t quota = 0; quota < heap_.n_quotas; ++quota) {
             sum.bits +=

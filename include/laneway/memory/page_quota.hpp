@@ -8,8 +8,8 @@ namespace laneway {
 /// What becomes of pages that a quota is asked for. `contended`: others have some in hand that they may not keep.
 enum class quota_answer : std::uint32_t { taken, full, contended };
 
-/// A quota's word says how many pages it holds, how many lanes have taken some, or are freeing some, and not settled
-/// yet what becomes of them, and how often that was settled. So it is exact: pages of lanes that have not settled may
+/// A quota's word says how many pages it holds, how many lanes have taken some, or are freeing some, and not decided
+/// yet what becomes of them, and how often that was decided. So it is exact: pages of lanes that have not finished may
 /// be too many by those that are about to be given back, and count for nobody's refusal.
 class page_quota {
 public:
@@ -27,7 +27,7 @@ public:
         return seen(ctx, quota).pages() + count <= allowed;
     }
 
-    /// Counts pages that are about to be claimed, where the quota has room for them; settle() follows if they are
+    /// Counts pages that are about to be claimed, where the quota has room for them; finish() follows if they are
     /// taken. Any lane; does not wait.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN quota_answer take(Ctx& ctx, std::uint32_t quota, std::uint64_t count) const {
@@ -41,7 +41,7 @@ public:
         const quota_word before{ctx.fetch_add(held, count + quota_word::one_in_hand, order::release, scope::device)};
         if (before.pages() + count > allowed) {
             ctx.fetch_add(held, 0 - count, order::relaxed, scope::device);
-            settle(ctx, quota);
+            finish(ctx, quota);
             return refusal(before);
         }
         note_peak(ctx, counters, before.pages() + count);
@@ -51,7 +51,7 @@ public:
         note_peak(ctx, all, all_before + count);
         return quota_answer::taken;
     }
-    /// A lane is about to free pages; settle() follows when they are free. Relaxed: it frees them by a release.
+    /// A lane is about to free pages; finish() follows when they are free. Relaxed: it frees them by a release.
     template <class Ctx>
     LANEWAY_FN void hold(Ctx& ctx, std::uint32_t quota) const {
         ctx.fetch_add(heap_.counters_of(quota) + device_heap_layout::pages_held, quota_word::one_in_hand,
@@ -59,10 +59,10 @@ public:
     }
     /// It is known whether those pages are kept; what is not has been given.
     template <class Ctx>
-    LANEWAY_FN void settle(Ctx& ctx, std::uint32_t quota) const {
-        // Behind the claim: who sees that it is settled sees the page.
+    LANEWAY_FN void finish(Ctx& ctx, std::uint32_t quota) const {
+        // Behind the claim: who sees that it has finished sees the page.
         ctx.fetch_add(heap_.counters_of(quota) + device_heap_layout::pages_held,
-                      quota_word::one_settled - quota_word::one_in_hand, order::release, scope::device);
+                      quota_word::one_finished - quota_word::one_in_hand, order::release, scope::device);
     }
     /// Those are free again, or were not found.
     template <class Ctx>

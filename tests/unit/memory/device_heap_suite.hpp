@@ -259,7 +259,7 @@ private:
             }
             if (!taken) continue;
             quota.give(ctx, 0, pages);
-            quota.settle(ctx, 0);
+            quota.finish(ctx, 0);
         }
     }
 };
