@@ -6,9 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <map>
-#include <mutex>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,17 +18,12 @@
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device_stream.hpp"
 #include "simt/cuda/driver_function.hpp"
+#include "simt/cuda/stream_pool.hpp"
 #include "simt/cuda/stream_waits.hpp"
 
 namespace laneway::cuda_backend {
 
 namespace {
-
-/// Of each stream; kernels look at them.
-struct stream_words {
-    pe_control* control = nullptr;  ///< memory of the GPU
-    fault_record* fault = nullptr;  ///< of the host
-};
 
 /// A place in a stream whose time a timeline wants.
 struct open_stamp {
@@ -64,112 +56,6 @@ struct stream_words_calls {
 };
 
 CUdeviceptr address_of(const std::uint64_t* word) { return reinterpret_cast<CUdeviceptr>(word); }
-
-/// What streams of one GPU use again and again, as making it takes long: CUDA's streams and events, and words in memory
-/// whose allocation waits for kernels.
-class stream_pool : public std::enable_shared_from_this<stream_pool> {
-public:
-    explicit stream_pool(std::shared_ptr<device> gpu) : device_(std::move(gpu)) {
-        add_words();
-        const device_scope scope(device_->id().index);
-        check(cudaStreamCreateWithFlags(&aside_, cudaStreamNonBlocking), "cudaStreamCreate");
-    }
-    ~stream_pool() {
-        cudaStreamDestroy(aside_);
-        for (cudaEvent_t event : events_) cudaEventDestroy(event);
-        for (cudaStream_t stream : streams_) cudaStreamDestroy(stream);
-    }
-    stream_pool(const stream_pool&) = delete;
-    stream_pool& operator=(const stream_pool&) = delete;
-
-    /// Comes back to the pool when its last owner goes.
-    std::shared_ptr<void> take_event() {
-        cudaEvent_t event = nullptr;
-        {
-            const std::lock_guard lock(mutex_);
-            if (!events_.empty()) {
-                event = events_.back();
-                events_.pop_back();
-            }
-        }
-        if (event == nullptr) {
-            const device_scope scope(device_->id().index);
-            check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
-        }
-        return {event, [pool = shared_from_this()](void* used) {
-                    const std::lock_guard lock(pool->mutex_);
-                    pool->events_.push_back(static_cast<cudaEvent_t>(used));
-                }};
-    }
-
-    /// The same; nothing goes on in it, neither now nor when it comes back.
-    std::shared_ptr<void> take_stream() {
-        cudaStream_t stream = nullptr;
-        {
-            const std::lock_guard lock(mutex_);
-            if (!streams_.empty()) {
-                stream = streams_.back();
-                streams_.pop_back();
-            }
-        }
-        if (stream == nullptr) {
-            const device_scope scope(device_->id().index);
-            check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-        }
-        return {stream, [pool = shared_from_this()](void* used) {
-                    const std::lock_guard lock(pool->mutex_);
-                    pool->streams_.push_back(static_cast<cudaStream_t>(used));
-                }};
-    }
-
-    /// The same. The fault record is empty; the control word is as its last user has left it.
-    std::shared_ptr<stream_words> take_words() {
-        const std::lock_guard lock(mutex_);
-        if (words_.empty()) add_words();
-        const stream_words taken = words_.back();
-        words_.pop_back();
-        ::new (taken.fault) fault_record{};
-        return {new stream_words(taken), [pool = shared_from_this()](stream_words* used) {
-                    const std::lock_guard again(pool->mutex_);
-                    pool->words_.push_back(*used);
-                    delete used;
-                }};
-    }
-
-    /// For what must not wait behind the operations of a stream.
-    [[nodiscard]] cudaStream_t aside() const { return aside_; }
-
-    /// The pool of an opened GPU, for as long as somebody keeps it.
-    static std::shared_ptr<stream_pool> of(const std::shared_ptr<device>& gpu) {
-        static std::mutex mutex;
-        static std::map<const device*, std::weak_ptr<stream_pool>> pools;
-        const std::lock_guard lock(mutex);
-        std::erase_if(pools, [](const auto& known) { return known.second.expired(); });
-        auto& known = pools[gpu.get()];
-        auto pool = known.lock();
-        if (!pool) known = pool = std::make_shared<stream_pool>(gpu);
-        return pool;
-    }
-
-private:
-    static constexpr std::size_t streams = 256;  ///< that one allocation is enough for
-
-    void add_words() {
-        controls_.emplace_back(device_, streams);
-        faults_.push_back(allocate_host_visible(device_, streams * sizeof(fault_record)));
-        auto* const faults = reinterpret_cast<fault_record*>(faults_.back().get());
-        for (std::size_t i = 0; i < streams; ++i) words_.push_back({controls_.back().data() + i, faults + i});
-    }
-
-    std::shared_ptr<device> device_;
-    cudaStream_t aside_ = nullptr;
-    std::mutex mutex_;
-    std::vector<cudaEvent_t> events_;
-    std::vector<cudaStream_t> streams_;
-    std::vector<buffer<pe_control>> controls_;
-    std::vector<std::shared_ptr<std::byte>> faults_;
-    std::vector<stream_words> words_;
-};
 
 /// An event of the host's that ends when the GPU has come to `native`.
 struct open_mark {
