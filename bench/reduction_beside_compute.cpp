@@ -63,7 +63,7 @@ struct reduce_by_ring {
 
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const bool leads = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) == 0;
+        const bool leads = ctx.local_rank() == 0;
         round_clock clock{time};
         for (std::uint32_t round = 0; round < rounds; ++round) {
             clock.look(ctx, round, rounds);

@@ -15,8 +15,7 @@ struct write_squares {
 
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());  // of this PE
-        for (std::uint64_t i = ctx.rank() % lanes; i < n; i += lanes) {
+        for (std::uint64_t i = ctx.local_rank(); i < n; i += ctx.local_size()) {  // the lanes of this PE
             squares.local(ctx)[i] = i * i;
             (void)triggers.trigger(ctx, 0);  // one more is there; what fails ends the run
         }

@@ -34,7 +34,7 @@ struct pass_token {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        if (box.slot() != 0) return;  // one lane of each PE
+        if (ctx.local_rank() != 0) return;  // one lane of each PE
         lw::one_sided remote(ctx, box);
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
         for (auto hop = static_cast<std::uint64_t>(ctx.pe()); hop < hops; hop += pes) {

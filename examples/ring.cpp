@@ -19,7 +19,7 @@ struct pass_token {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        if (world.slot() != 0) return;
+        if (ctx.local_rank() != 0) return;
         const std::uint32_t me = world.rank(ctx), next = (me + 1) % world.size(ctx);
         std::uint64_t token = 0;
         for (int lap = 0; lap < laps; ++lap) {

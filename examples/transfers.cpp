@@ -27,7 +27,7 @@ struct exchange {
 
     template <class Ctx, class Transfers>
     LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        const std::uint64_t lanes = ctx.local_size(), mine = ctx.local_rank();
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         const auto here = tile.local(ctx);
         for (std::uint64_t row = mine; row < side; row += lanes) {

@@ -25,9 +25,7 @@ struct compute {
 
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const auto pes = static_cast<unsigned>(ctx.n_pes());
-        const std::uint64_t lanes = ctx.size() / pes;
-        for (std::uint64_t item = ctx.rank() % lanes; item < items; item += lanes) {
+        for (std::uint64_t item = ctx.local_rank(); item < items; item += ctx.local_size()) {
             const auto i = static_cast<std::uint32_t>(item);
             results.local(ctx)[item] = i * i + static_cast<std::uint32_t>(ctx.pe());
             // What fails ends the run.
@@ -76,7 +74,7 @@ struct reduce {
 
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;  // one lane of each PE
+        if (ctx.local_rank() != 0) return;  // one lane of each PE
         const auto mine = sum.local(ctx);
         for (std::uint64_t round = 1; round <= 5; ++round) {
             mine[0] = round * (static_cast<std::uint64_t>(ctx.pe()) + 1);
@@ -115,8 +113,7 @@ struct compute_all {
 
     template <class Ctx, class Triggers, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Box&) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
-        for (std::uint64_t item = ctx.rank() % lanes; item < items; item += lanes) {
+        for (std::uint64_t item = ctx.local_rank(); item < items; item += ctx.local_size()) {
             results.local(ctx)[item] = static_cast<std::uint32_t>(item) + 1;
             (void)triggers.trigger(ctx, 0);
         }

@@ -1,7 +1,6 @@
 #include "all_reduce/all_reduce.hpp"
 
 #include "all_reduce/shared_array.hpp"
-#include "parallel/equal_lanes.hpp"
 
 namespace laneway::apps {
 
@@ -23,7 +22,6 @@ all_reduce_result all_reduce(const all_reduce_options& options) {
     if (options.style == communication_style::host_driven) return reduce_by_host(options);
     if (options.style == communication_style::stream_triggered) return reduce_by_streams(options);
     runtime rt(options.job);
-    require_equal_lanes(rt, "all_reduce");
     const shared_array array(rt, options.elements);
     served_run made;
     switch (options.style) {

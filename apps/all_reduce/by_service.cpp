@@ -29,7 +29,7 @@ struct reduce_with_service {
 private:
     template <class Ctx, class Service>
     LANEWAY_FN bool send(Ctx& ctx, Service& served, std::uint32_t round, computing_time& spent) const {
-        const auto mine = working_warp::of_run(ctx);
+        const auto mine = working_warp::of(ctx);
         for (std::uint64_t p = mine.number; p < array.shape.pieces(); p += mine.warps) {
             spent.of(ctx, [&] { array.view(ctx).write(ctx, p, round); });
             if (!all_go_on(ctx, ctx.lane() == 0 ? send_piece(ctx, served, p) : status::ok)) return false;
@@ -47,7 +47,7 @@ private:
 
     template <class Ctx, class Service>
     LANEWAY_FN bool reduce(Ctx& ctx, Service& served, std::uint32_t round) const {
-        const auto mine = working_warp::of_run(ctx);
+        const auto mine = working_warp::of(ctx);
         const std::uint64_t end = array.shape.first_piece(ctx.pe() + 1), all = (round + 1) * array.shape.n_pes;
         for (std::uint64_t p = array.shape.first_piece(ctx.pe()) + mine.number; p < end; p += mine.warps) {
             if (!all_go_on(ctx, served.wait_signal(ctx, arrived[p], all))) return false;

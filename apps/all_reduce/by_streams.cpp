@@ -13,7 +13,7 @@ struct reduce_own {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        const auto mine = working_warp::of_lanes(ctx, ctx.size());
+        const auto mine = working_warp::of(ctx);
         const std::uint64_t end = array.shape.first_piece(ctx.pe() + 1);
         for (std::uint64_t p = array.shape.first_piece(ctx.pe()) + mine.number; p < end; p += mine.warps) {
             array.reduce(ctx, p, staged);

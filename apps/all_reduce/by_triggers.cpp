@@ -14,7 +14,7 @@ struct reduce_by_ring {
 
     template <class Ctx, class Triggers, class Collectives>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Collectives& together) const {
-        const bool leads = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) == 0;
+        const bool leads = ctx.local_rank() == 0;
         computing_time spent;
         std::uint64_t wrong = 0;
         for (std::uint32_t round = 0; round < rounds; ++round) {

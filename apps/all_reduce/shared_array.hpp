@@ -97,14 +97,14 @@ struct shared_array_ref {
 
     template <class Ctx>
     LANEWAY_FN void write(Ctx& ctx, std::uint32_t round, computing_time& spent) const {
-        const auto mine = working_warp::of_run(ctx);
+        const auto mine = working_warp::of(ctx);
         spent.of(ctx, [&] {
             for (std::uint64_t p = mine.number; p < shape.pieces(); p += mine.warps) view(ctx).write(ctx, p, round);
         });
     }
     template <class Ctx>
     LANEWAY_FN void verify(Ctx& ctx, std::uint32_t round, computing_time& spent, std::uint64_t& wrong) const {
-        const auto mine = working_warp::of_run(ctx);
+        const auto mine = working_warp::of(ctx);
         spent.of(ctx, [&] {
             for (std::uint64_t p = mine.number; p < shape.pieces(); p += mine.warps) {
                 wrong += view(ctx).wrong(ctx, p, round);
@@ -114,7 +114,7 @@ struct shared_array_ref {
     template <class Ctx>
     LANEWAY_FN void add(Ctx& ctx, const computing_time& spent, std::uint64_t wrong) const {
         std::uint64_t* const words = address(ctx, account[0], ctx.pe());
-        spent.add_to(ctx, working_warp::of_run(ctx).warps, words);
+        spent.add_to(ctx, working_warp::of(ctx).warps, words);
         if (wrong > 0) ctx.fetch_add(words + 1, wrong, order::relaxed, scope::device);
     }
     template <class Ctx>

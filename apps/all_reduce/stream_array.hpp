@@ -15,7 +15,7 @@ struct write_numbers {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        const auto mine = working_warp::of_lanes(ctx, ctx.size());
+        const auto mine = working_warp::of(ctx);
         computing_time spent;
         spent.of(ctx, [&] {
             for (std::uint64_t p = mine.number; p < array.shape.pieces(); p += mine.warps) array.write(ctx, p, round);
@@ -32,7 +32,7 @@ struct verify_sums {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        const auto mine = working_warp::of_lanes(ctx, ctx.size());
+        const auto mine = working_warp::of(ctx);
         computing_time spent;
         std::uint64_t wrong = 0;
         spent.of(ctx, [&] {

@@ -61,7 +61,7 @@ struct expand_levels {
     template <class Ctx, class Box, class Sums>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box, Sums& sums) const {
         one_sided remote(ctx, box);
-        const auto place = working_warp::of(ctx, box);
+        const auto place = working_warp::of(ctx);
         begin(ctx, place);
         places listed{}, cut{};
         std::uint64_t explored = 0;

@@ -44,7 +44,7 @@ struct join_components {
     LANEWAY_FN void operator()(Ctx& ctx, Rows& rows, Tiles& tiles, Box& box, Sums& sums) const {
         const graph_view<Vertex>& mine = *view.local(ctx);
         one_sided remote(ctx, box);
-        begin(ctx, mine.rows, working_warp::of(ctx, box));
+        begin(ctx, mine.rows, working_warp::of(ctx));
         if (remote.barrier() != status::ok) return;
         std::uint32_t pass = 0;  // over the rows
         for (std::uint32_t sample = 0; sample < sampled; ++sample) {
@@ -54,7 +54,7 @@ struct join_components {
             if (remote.barrier() != status::ok) return;
         }
         Vertex largest{};
-        if (ctx.pe() == 0 && working_warp::of(ctx, box).number == 0) largest = most_frequent(ctx, mine.rows);
+        if (ctx.pe() == 0 && working_warp::of(ctx).number == 0) largest = most_frequent(ctx, mine.rows);
         const auto skipped = sums.broadcast(ctx, largest, 0);
         if (!skipped) return;
         join_rest(ctx, tiles, remote, mine, skipped.value);

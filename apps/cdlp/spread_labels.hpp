@@ -93,7 +93,7 @@ struct spread_labels {
     template <class Ctx, class Tiles, class Box, class Sums>
     LANEWAY_FN void operator()(Ctx& ctx, Tiles& tiles, Box& box, Sums& sums) const {
         const mirrored_view& mine = *view.local(ctx);
-        const auto place = working_warp::of(ctx, box);
+        const auto place = working_warp::of(ctx);
         tell_first(ctx, box, mine, place);
         label_outcome end{0, 1};
         while (end.rounds < rounds && end.changed != 0) {

@@ -22,7 +22,7 @@ struct spread_colors {
     LANEWAY_FN void operator()(Ctx& ctx, Tiles& tiles, Box& box) const {
         const graph_view<Vertex>& mine = *state.view.local(ctx);
         color_counters& counters = *state.counters.local(ctx);
-        const auto place = working_warp::of(ctx, box);
+        const auto place = working_warp::of(ctx);
         count_earlier(ctx, tiles, mine);
         if (box.barrier(ctx) != status::ok) return;
         start(ctx, tiles, mine);

@@ -25,11 +25,11 @@ struct exchange_borders {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const auto& array = all.values[(step + 1) % 2];
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        const std::uint64_t lanes = ctx.local_size();
         const auto copy = [&](std::uint64_t from_row, int pe, std::uint64_t to_row) {
             if (pe < 0 || pe >= ctx.n_pes()) return;
             const auto from = array.local(ctx), to = array.at(ctx, pe);
-            for (std::uint64_t c = ctx.rank() % lanes; c < all.width; c += lanes) {
+            for (std::uint64_t c = ctx.local_rank(); c < all.width; c += lanes) {
                 const double value = from[all.cell(from_row, c)];
                 to[all.cell(to_row, c)] = value;
             }

@@ -15,7 +15,7 @@ struct stream_step {
     LANEWAY_FN void operator()(Ctx& ctx) const {
         computing_time spent;
         spent.of(ctx, [&] { rows.compute(ctx.rank(), ctx.size()); });
-        spent.add_to(ctx, working_warp::of_lanes(ctx, ctx.size()).warps, clock);
+        spent.add_to(ctx, working_warp::of(ctx).warps, clock);
     }
 };
 

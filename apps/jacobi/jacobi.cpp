@@ -1,7 +1,6 @@
 #include "jacobi/jacobi.hpp"
 
 #include "jacobi/membrane.hpp"
-#include "parallel/equal_lanes.hpp"
 
 namespace laneway::apps {
 
@@ -33,7 +32,6 @@ jacobi_result jacobi(const jacobi_options& options) {
     require_common(options.style, "jacobi");
     if (options.style == communication_style::stream_triggered) return jacobi_by_streams(options);
     runtime rt(options.job);
-    require_equal_lanes(rt, "jacobi");
     const membrane all(rt, options);
     served_run made;
     switch (options.style) {

@@ -44,21 +44,21 @@ struct membrane_ref {
     template <class Ctx>
     LANEWAY_FN void compute(Ctx& ctx, std::uint64_t step, computing_time& spent) const {
         const auto from = values[step % 2].local(ctx), to = values[(step + 1) % 2].local(ctx);
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        const std::uint64_t lanes = ctx.local_size();
         spent.of(ctx, [&] {
-            membrane_step<decltype(values[0].local(ctx))>{from, to, rows, width}.compute(ctx.rank() % lanes, lanes);
+            membrane_step<decltype(values[0].local(ctx))>{from, to, rows, width}.compute(ctx.local_rank(), lanes);
         });
     }
     /// Calls `use(column)` for the cells of a row, from 1, that this lane has computed.
     template <class Ctx, class Use>
     LANEWAY_FN void each_computed(Ctx& ctx, std::uint64_t row, Use&& use) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), inner = width - 2;
-        const std::uint64_t first = (ctx.rank() % lanes + lanes - (row - 1) * inner % lanes) % lanes;
+        const std::uint64_t lanes = ctx.local_size(), inner = width - 2;
+        const std::uint64_t first = (ctx.local_rank() + lanes - (row - 1) * inner % lanes) % lanes;
         for (std::uint64_t i = first; i < inner; i += lanes) use(1 + i);
     }
     template <class Ctx>
     LANEWAY_FN void add(Ctx& ctx, const computing_time& spent) const {
-        spent.add_to(ctx, working_warp::of_run(ctx).warps, address(ctx, clock[0], ctx.pe()));
+        spent.add_to(ctx, working_warp::of(ctx).warps, address(ctx, clock[0], ctx.pe()));
     }
 };
 

@@ -33,7 +33,7 @@ struct lloyd_rounds {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         kmeans_progress* mine = progress.local(ctx);
-        const auto place = working_warp::of(ctx, box);
+        const auto place = working_warp::of(ctx);
         std::uint64_t moved = 0;
         std::uint64_t shift = 0;
         bool converged = false;

@@ -110,7 +110,7 @@ struct pull_ranks {
     LANEWAY_FN void operator()(Ctx& ctx, Tiles& tiles, Box& box) const {
         const mirrored_view& mine = *view.local(ctx);
         for (std::uint64_t round = 0;; ++round) {
-            if (working_warp::of(ctx, box).lane(ctx) == 0) prepare(ctx, round);
+            if (working_warp::of(ctx).lane(ctx) == 0) prepare(ctx, round);
             update(ctx, tiles, box, mine, round);
             if (box.barrier(ctx) != status::ok) return;
             const std::uint64_t change = total(ctx, round, change_of);

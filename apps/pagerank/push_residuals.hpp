@@ -107,7 +107,7 @@ struct push_residuals {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         const pushed_rows& mine = *rows.local(ctx);
-        const auto place = working_warp::of(ctx, box);
+        const auto place = working_warp::of(ctx);
         const bool sweeps = place.number < mine.tiles.n_tiles || first_mirror<Ctx>(place) < mine.mirrors;
         told_counters told;
         if (sweeps || place.number == 0) sweep(ctx, box, mine, place, told);

@@ -10,22 +10,10 @@ struct working_warp {
     std::uint64_t number = 0;
     std::uint64_t warps = 0;  ///< how many there are
 
-    template <class Ctx, class Box>
-    LANEWAY_FN static working_warp of(const Ctx&, const Box& box) {
-        return {box.slot() / static_cast<unsigned>(Ctx::warp_lanes),
-                box.slots() / static_cast<unsigned>(Ctx::warp_lanes)};
-    }
-
-    /// The same in a run or a kernel in which each PE has so many working lanes.
     template <class Ctx>
-    LANEWAY_FN static working_warp of_lanes(const Ctx& ctx, std::uint64_t lanes) {
-        return {ctx.rank() % lanes / static_cast<unsigned>(Ctx::warp_lanes),
-                lanes / static_cast<unsigned>(Ctx::warp_lanes)};
-    }
-    /// The same in a run whose PEs all have as many: see require_equal_lanes.
-    template <class Ctx>
-    LANEWAY_FN static working_warp of_run(const Ctx& ctx) {
-        return of_lanes(ctx, ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+    LANEWAY_FN static working_warp of(const Ctx& ctx) {
+        return {ctx.local_rank() / static_cast<unsigned>(Ctx::warp_lanes),
+                ctx.local_size() / static_cast<unsigned>(Ctx::warp_lanes)};
     }
 
     /// This lane's number among those of all these warps, and how many these are.

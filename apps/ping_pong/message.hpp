@@ -36,7 +36,7 @@ struct message_ref {
     /// One warp of each PE passes messages on. `wait(signal, value)` and `send()` are called by its lanes together.
     template <class Ctx, class Wait, class Send>
     LANEWAY_FN void pass_all(Ctx& ctx, Wait&& wait, Send&& send) const {
-        if (working_warp::of_run(ctx).number != 0) return;
+        if (working_warp::of(ctx).number != 0) return;
         computing_time spent;
         std::uint64_t wrong = 0;
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes()), pe = static_cast<std::uint64_t>(ctx.pe());

@@ -2,7 +2,6 @@
 
 #include <numeric>
 
-#include "parallel/equal_lanes.hpp"
 #include "ping_pong/message.hpp"
 
 namespace laneway::apps {
@@ -37,7 +36,6 @@ ping_pong_result ping_pong(const ping_pong_options& options) {
     if (options.style == communication_style::host_driven) return pass_by_host(options);
     if (options.style == communication_style::stream_triggered) return pass_by_streams(options);
     runtime rt(options.job);
-    require_equal_lanes(rt, "ping_pong");
     const message all(rt, options);
     const bool by_host_threads = options.style == communication_style::service_host;
     const bool triggered = options.style == communication_style::triggered;

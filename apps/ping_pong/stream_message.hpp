@@ -17,7 +17,7 @@ struct pass_once {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        if (working_warp::of_lanes(ctx, ctx.size()).number != 0) return;
+        if (working_warp::of(ctx).number != 0) return;
         computing_time spent;
         std::uint64_t wrong = 0;
         spent.of(ctx, [&] { wrong = pass_on(ctx, in, out, words, hops); });

@@ -14,7 +14,7 @@ struct forward_pass {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const auto net = all.view(ctx, step);
-        const auto mine = working_warp::of_run(ctx);
+        const auto mine = working_warp::of(ctx);
         computing_time spent;
         spent.of(ctx, [&] {
             for (int layer = 0; layer < all.shape.n_layers; ++layer) net.forward(ctx, mine, layer);
@@ -33,7 +33,7 @@ struct backward_pass {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const auto net = all.view(ctx, step);
-        const auto mine = working_warp::of_run(ctx);
+        const auto mine = working_warp::of(ctx);
         computing_time spent;
         spent.of(ctx, [&] {
             for (std::uint64_t p = mine.number; p < all.shape.layers[layer].pieces(); p += mine.warps) {
@@ -53,7 +53,7 @@ struct exchange_rows {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const layer_shape& shape = all.shape.layers[layer];
-        const auto mine = working_warp::of_run(ctx);
+        const auto mine = working_warp::of(ctx);
         const auto from = all.rows.local(ctx);
         for (std::uint64_t p = mine.number; p < shape.pieces(); p += mine.warps) {
             const int owner = all.shape.owner_of(layer, p);
@@ -81,7 +81,7 @@ struct update_weights {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const auto net = all.view(ctx, step);
-        const auto mine = working_warp::of_run(ctx);
+        const auto mine = working_warp::of(ctx);
         const std::uint64_t end = all.shape.first_piece(layer, ctx.pe() + 1);
         for (std::uint64_t p = all.shape.first_piece(layer, ctx.pe()) + mine.number; p < end; p += mine.warps) {
             net.update(ctx, layer, p, [&](std::uint64_t weight, float value) {

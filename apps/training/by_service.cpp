@@ -28,7 +28,7 @@ private:
     LANEWAY_FN bool backward(Ctx& ctx, Service& served, Collectives& together, std::uint32_t step,
                              computing_time& spent) const {
         const auto net = all.view(ctx, step);
-        const auto mine = working_warp::of_run(ctx);
+        const auto mine = working_warp::of(ctx);
         for (int layer = all.shape.n_layers - 1; layer >= 0; --layer) {
             if (!all_go_on(ctx, together.barrier(ctx))) return false;  // deltas of all samples are there
             for (std::uint64_t p = mine.number; p < all.shape.layers[layer].pieces(); p += mine.warps) {
@@ -61,7 +61,7 @@ private:
     LANEWAY_FN bool update(Ctx& ctx, Service& served, std::uint32_t step) const {
         const auto net = all.view(ctx, step);
         const auto sums = all.rows.local(ctx);
-        const auto mine = working_warp::of_run(ctx);
+        const auto mine = working_warp::of(ctx);
         for (int layer = all.shape.n_layers - 1; layer >= 0; --layer) {
             const std::uint64_t a_step = all.shape.pieces_of(layer, ctx.pe()) * static_cast<unsigned>(all.shape.n_rows);
             const auto here = arrived[static_cast<unsigned>(layer)];

@@ -29,7 +29,7 @@ struct stream_step {
     }
     template <class Ctx, class Work>
     LANEWAY_FN void measured(Ctx& ctx, Work&& work) const {
-        const auto mine = working_warp::of_lanes(ctx, ctx.size());
+        const auto mine = working_warp::of(ctx);
         computing_time spent;
         spent.of(ctx, [&] { work(view(), mine); });
         spent.add_to(ctx, mine.warps, memory.clock);
@@ -72,7 +72,7 @@ struct stream_update {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        const auto mine = working_warp::of_lanes(ctx, ctx.size());
+        const auto mine = working_warp::of(ctx);
         const std::uint64_t end = all.shape.first_piece(layer, ctx.pe() + 1);
         for (std::uint64_t p = all.shape.first_piece(layer, ctx.pe()) + mine.number; p < end; p += mine.warps) {
             all.view().update(ctx, layer, p,

@@ -37,14 +37,14 @@ struct network_ref {
     }
     template <class Ctx>
     LANEWAY_FN void add(Ctx& ctx, const computing_time& spent) const {
-        spent.add_to(ctx, working_warp::of_run(ctx).warps, address(ctx, clock[0], ctx.pe()));
+        spent.add_to(ctx, working_warp::of(ctx).warps, address(ctx, clock[0], ctx.pe()));
     }
     /// The forward pass of a step and the errors, within one run: each layer once all of its new weights have come, for
     /// which `agent` waits, of a component that raises signals. False where the run is ending.
     template <class Ctx, class Agent>
     LANEWAY_FN bool forward(Ctx& ctx, Agent& agent, std::uint32_t step, computing_time& spent) const {
         const auto net = view(ctx, step);
-        const auto mine = working_warp::of_run(ctx);
+        const auto mine = working_warp::of(ctx);
         for (int layer = 0; layer < shape.n_layers; ++layer) {
             const std::uint64_t all_pieces = step * shape.layers[layer].pieces();
             if (!all_go_on(ctx, agent.wait_signal(ctx, updated[static_cast<unsigned>(layer)], all_pieces)))

@@ -1,6 +1,5 @@
 #include "training/training.hpp"
 
-#include "parallel/equal_lanes.hpp"
 #include "training/network.hpp"
 
 namespace laneway::apps {
@@ -48,7 +47,6 @@ namespace {
 training_result train_in_style(const training_options& options, const training_data& data) {
     if (options.style == communication_style::stream_triggered) return train_by_streams(options, data);
     runtime rt(options.job);
-    require_equal_lanes(rt, "training");
     const network net(rt, options, data);
     served_run made;
     switch (options.style) {

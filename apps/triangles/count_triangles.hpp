@@ -47,7 +47,7 @@ struct count_triangles {
     template <class Ctx, class Arcs, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Arcs& arcs, Box& box) const {
         one_sided remote(ctx, box);
-        const auto place = working_warp::of(ctx, box);
+        const auto place = working_warp::of(ctx);
         for (int step = 0; step < ctx.n_pes(); ++step) {
             const int pe = (ctx.pe() + step) % ctx.n_pes();
             if (step > 0) {

@@ -115,7 +115,10 @@ struct study_program {
         agent.open(ctx);
         if (ctx.warp() == 0 && ctx.lane() == 0) state->open();
         ctx.sync_block();
-        ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()), ranks);
+        ctx.set_rank({.before = first_rank,
+                      .local = static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()),
+                      .local_size = static_cast<std::uint64_t>(workers) * Ctx::warp_lanes,
+                      .size = ranks});
         const auto help = [&] {
             if (ctx.n_pes() > 1) agent.turn(ctx);
         };

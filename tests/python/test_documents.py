@@ -241,7 +241,7 @@ def test_guide_from_mpi_shows_a_program() -> None:
     example = squeezed((ROOT / "examples" / "ring.cpp").read_text())
     blocks = code_blocks(DOCS / "guides" / "from_mpi.md", "cpp")
     assert len(blocks) == 4
-    assert all(known in blocks[0] for known in ("world.slot() != 0", "me = ", "next = ", "token = "))
+    assert all(known in blocks[0] for known in ("ctx.local_rank() != 0", "me = ", "next = ", "token = "))
     for line in "\n".join(blocks).splitlines():
         assert squeezed(line) in example, line
 

@@ -66,17 +66,17 @@ struct time_operations {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        if (kind == what::flag) pass_flag(ctx, box);
+        if (kind == what::flag) pass_flag(ctx);
         if (kind == what::call && ctx.rank() == 0) call(ctx, box);
         if (kind == what::age && ctx.lane() == 0) post_slowly(ctx, box);
         if (kind == what::barrier) meet(ctx, box);
     }
 
 private:
-    template <class Ctx, class Box>
-    LANEWAY_FN void pass_flag(Ctx& ctx, Box& box) const {
+    template <class Ctx>
+    LANEWAY_FN void pass_flag(Ctx& ctx) const {
         const int last = ctx.n_pes() - 1;
-        const bool mine = box.slot() == 0 && (ctx.pe() == 0 || ctx.pe() == last);
+        const bool mine = ctx.local_rank() == 0 && (ctx.pe() == 0 || ctx.pe() == last);
         std::uint64_t* const there = flags.at(ctx, ctx.pe() == 0 ? last : 0);
         if (there == nullptr) return;
         for (std::uint64_t round = 1; mine && round <= rounds; ++round) {
@@ -106,9 +106,11 @@ private:
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
         for (std::uint64_t round = 0; round < rounds; ++round) {
             const auto other = (static_cast<std::uint64_t>(ctx.pe()) + 1 + (ctx.rank() + round) % (pes - 1)) % pes;
-            const std::uint64_t* const flag = flags.local(ctx) + box.slot();
+            const std::uint64_t* const flag = flags.local(ctx) + ctx.local_rank();
             const std::uint64_t start = ctx.now_ns();
-            if (box.post(ctx, static_cast<int>(other), notice{start, ctx.pe(), box.slot()}) != status::ok) return;
+            if (box.post(ctx, static_cast<int>(other),
+                         notice{start, ctx.pe(), static_cast<std::uint32_t>(ctx.local_rank())}) != status::ok)
+                return;
             while (ctx.load(flag, order::relaxed, scope::system) != start && !stopped(ctx)) ctx.pause(1);
             times.add(ctx, ctx.now_ns() - start);
             while (ctx.now_ns() < start + pause_ns) ctx.pause(4);

@@ -28,7 +28,7 @@ struct collective_rounds {
 
     template <class Ctx, class Sums>
     LANEWAY_FN void operator()(Ctx& ctx, Sums& sums) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<std::uint64_t>(ctx.n_pes()), lane = ctx.rank() % lanes;
+        const std::uint64_t lanes = ctx.local_size(), lane = ctx.local_rank();
         for (std::uint64_t i = lane; i < count; i += lanes) {
             array.local(ctx)[i] = bench::brought_value(ctx.pe(), i);
             if (kind == collective_kind::all_to_all) other.local(ctx)[i] = 0;

@@ -31,7 +31,7 @@ struct pass_buffer {
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
         const int last = ctx.n_pes() - 1;
-        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const std::uint64_t mine = ctx.local_rank();
         const auto next_warp = static_cast<std::uint64_t>(Ctx::warp_lanes);
         const std::uint64_t side = last == 0 ? mine / next_warp : ctx.pe() == 0 ? 0 : 1;
         if (mine % next_warp != 0 || (last != 0 && (mine != 0 || (ctx.pe() != 0 && ctx.pe() != last)))) return;
@@ -82,7 +82,7 @@ struct send_all {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t of_pe = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % of_pe;
+        const std::uint64_t of_pe = ctx.local_size(), mine = ctx.local_rank();
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         for (std::uint64_t i = 0; i < messages; ++i) {
             // Also without an order it is known; and neighbours' tags are next to each other.

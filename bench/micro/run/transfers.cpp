@@ -35,7 +35,7 @@ struct post_rounds {
 
     template <class Ctx, class Transfers>
     LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
-        const std::uint64_t lanes = alone != 0 ? 1 : ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        const std::uint64_t lanes = alone != 0 ? 1 : ctx.local_size();
         if (ctx.rank() >= lanes) return;
         std::uint64_t* const begun = address(ctx, meets[0], 0);
         std::uint64_t* const posted = address(ctx, meets[1], 0);

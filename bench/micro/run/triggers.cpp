@@ -39,8 +39,7 @@ struct pass_data {
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
         const int last = ctx.n_pes() - 1;
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
-        if (ctx.rank() % lanes != 0 || (ctx.pe() != 0 && ctx.pe() != last)) return;
+        if (ctx.local_rank() != 0 || (ctx.pe() != 0 && ctx.pe() != last)) return;
         if (ctx.pe() != 0 && kind == how::chain) return;
         for (std::uint64_t round = 1; round <= rounds; ++round) {
             const std::uint64_t start = ctx.now_ns();

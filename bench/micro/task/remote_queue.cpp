@@ -41,7 +41,7 @@ using queue = remote_queue<count_lane, count_warp, count_block>;
 
 template <class Ctx>
 LANEWAY_FN bool leads(const Ctx& ctx) {
-    return ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) == 0;
+    return ctx.local_rank() == 0;
 }
 
 enum class how : std::uint32_t { function, kernel, signal };

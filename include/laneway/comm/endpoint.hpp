@@ -20,7 +20,6 @@ struct endpoint_ref {
     delivery<Routes> handlers;
     std::uint32_t chunk_bytes = 0;
     path default_path = path::direct;
-    std::uint64_t worker_lanes = 0;  ///< of the PE
 };
 
 /// Shared memory of a block for rendezvous.
@@ -66,10 +65,6 @@ public:
     }
 
     [[nodiscard]] LANEWAY_FN team_position team() const { return team_; }
-    /// Number of this lane among the working lanes of its PE.
-    [[nodiscard]] LANEWAY_FN std::uint32_t slot() const { return slot_; }
-    /// How many working lanes this PE has.
-    [[nodiscard]] LANEWAY_FN std::uint64_t slots() const { return ref_.worker_lanes; }
     /// The path of one-sided operations that do not name one.
     [[nodiscard]] LANEWAY_FN path default_path() const { return ref_.default_path; }
     /// The handler of a type of message.

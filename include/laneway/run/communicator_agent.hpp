@@ -49,10 +49,6 @@ public:
         return static_cast<std::uint32_t>(ctx.n_pes());
     }
 
-    /// Number of this lane among the working lanes of its rank, and how many these are: ranks may differ in it.
-    [[nodiscard]] LANEWAY_FN std::uint32_t slot() const { return out_.slot(); }
-    [[nodiscard]] LANEWAY_FN std::uint64_t slots() const { return out_.slots(); }
-
     /// The part of a buffer that this lane fills or reads, where its warp or block shares one: elements first,
     /// first + step, ...
     [[nodiscard]] LANEWAY_FN copy_share share(const Ctx& ctx, width lanes) const { return share_of(ctx, out_, lanes); }

@@ -149,8 +149,6 @@ public:
     LANEWAY_FN void count_items(Ctx& ctx, std::uint64_t items) { out_.count_items(ctx, items); }
     LANEWAY_FN void count_direct() { out_.count_direct(); }
     [[nodiscard]] LANEWAY_FN auto team() const { return out_.team(); }
-    [[nodiscard]] LANEWAY_FN std::uint32_t slot() const { return out_.slot(); }
-    [[nodiscard]] LANEWAY_FN std::uint64_t slots() const { return out_.slots(); }
     [[nodiscard]] LANEWAY_FN path default_path() const { return out_.default_path(); }
     template <class Message>
     requires(list::template has<Message>) [[nodiscard]] LANEWAY_FN const

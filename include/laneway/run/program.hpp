@@ -160,8 +160,10 @@ struct program {
             (if_polling(agents, [&](auto& agent) { agent.open(ctx); }), ...);
             if (mine.works) (if_meeting(agents, [&](auto& agent) { agent.open(ctx); }), ...);
             ctx.sync_block();
-            ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()),
-                         ranks);
+            ctx.set_rank({.before = first_rank,
+                          .local = static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()),
+                          .local_size = worker_warps * Ctx::warp_lanes,
+                          .size = ranks});
             const auto assist_all = [&] { (if_assisting(agents, [&](auto& agent) { agent.assist(ctx); }), ...); };
             if constexpr (one_lane) assist = assist_call::of(assist_all);
             // Where no warp flushes, as on a lone GPU, somebody must look after what lanes of a body wait for.

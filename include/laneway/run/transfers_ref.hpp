@@ -85,7 +85,7 @@ public:
         if (ctx.lane() == 0) {
             made.code = check_transfer(ctx, t, keys());
             if (made.code == status::ok) made.code = await_free(ctx, event);
-            const auto warps = static_cast<std::uint32_t>(out_.slots() / Ctx::warp_lanes);
+            const auto warps = static_cast<std::uint32_t>(ctx.local_size() / Ctx::warp_lanes);
             if (made.code == status::ok && queue_.arrive(ctx, event, warps)) queue_.post(ctx, event, t);
         }
         return from_lane_0(ctx, made);

@@ -27,6 +27,8 @@ concept context = requires(C& ctx, const C& cctx, lane_mask mask, std::uint64_t 
     { cctx.lane() } -> std::same_as<int>;
     { cctx.rank() } -> std::same_as<std::uint64_t>;  // among the lanes that run the application, all PEs
     { cctx.size() } -> std::same_as<std::uint64_t>;
+    { cctx.local_rank() } -> std::same_as<std::uint64_t>;  // among those of its PE
+    { cctx.local_size() } -> std::same_as<std::uint64_t>;
     { cctx.shared() } -> std::same_as<std::byte*>;
     { cctx.environment() } -> std::same_as<const pe_environment&>;
     // Groups.

@@ -80,7 +80,9 @@ struct stream_program {
         const std::uint64_t warps = static_cast<std::uint64_t>(ctx.n_blocks()) * static_cast<unsigned>(ctx.n_warps());
         const std::uint64_t warp = static_cast<std::uint64_t>(ctx.block()) * static_cast<unsigned>(ctx.n_warps()) +
                                    static_cast<unsigned>(ctx.warp());
-        ctx.set_rank(warp * lanes + static_cast<unsigned>(ctx.lane()), warps * lanes);
+        ctx.set_rank({.local = warp * lanes + static_cast<unsigned>(ctx.lane()),
+                      .local_size = warps * lanes,
+                      .size = warps * lanes});
         run_user_code(ctx, {user_code::functor}, body, ctx);
     }
 };

@@ -42,6 +42,14 @@ struct pe_environment {
     pe_timeline* timeline = nullptr;  ///< PE memory: what lanes write down for the run's timeline; null: nothing
 };
 
+/// Where a lane stands among those that run the application's functor.
+struct lane_rank {
+    std::uint64_t before = 0;      ///< lanes of the PEs before its own
+    std::uint64_t local = 0;       ///< its number among those of its PE
+    std::uint64_t local_size = 1;  ///< how many these are
+    std::uint64_t size = 1;        ///< lanes of all PEs
+};
+
 /// Grid of one launch.
 struct launch_shape {
     int blocks = 1;

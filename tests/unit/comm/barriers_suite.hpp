@@ -146,17 +146,17 @@ struct bare_barriers {
         for (std::uint64_t i = 0; i < barriers; ++i) {
             ctx.fetch_add(&came.local(ctx)[i], std::uint64_t{1}, order::relaxed, scope::system);
             if (box.barrier(ctx) != status::ok) return;
-            if (!all_came(ctx, box, i)) atomic_add(ctx, early[0], 1);
+            if (!all_came(ctx, i)) atomic_add(ctx, early[0], 1);
         }
     }
 
 private:
-    template <class Ctx, class Box>
-    LANEWAY_FN bool all_came(Ctx& ctx, const Box& box, std::uint64_t i) const {
+    template <class Ctx>
+    LANEWAY_FN bool all_came(Ctx& ctx, std::uint64_t i) const {
         std::uint64_t found = 0;
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
             const std::uint64_t* there = came.at(ctx, pe);
-            if (there == nullptr) return look(ctx, came.local(ctx) + i) == box.slots();  // a GPU and a CPU device
+            if (there == nullptr) return look(ctx, came.local(ctx) + i) == ctx.local_size();  // a GPU and a CPU device
             found += look(ctx, there + i);
         }
         return found == ctx.size();

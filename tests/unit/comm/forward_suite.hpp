@@ -97,7 +97,7 @@ struct post_echoes {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        if (!every_lane && box.slot() != 0) return;
+        if (!every_lane && ctx.local_rank() != 0) return;
         if (box.post(ctx, ctx.pe(), leaf{1}) != status::ok) return;  // so that counts of posts and of calls differ
         for (std::uint32_t i = 0; i < posts; ++i) {
             if (box.post(ctx, ctx.pe(), message) != status::ok) return;

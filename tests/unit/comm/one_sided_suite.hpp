@@ -61,7 +61,7 @@ private:
         if (lanes == width::lane) return ctx.rank();
         if (lanes == width::warp) return ctx.rank() - lane;
         // Neighbours in rank lie in different blocks, so the first warps of all blocks have the first ranks of the PE.
-        return ctx.rank() - box.slot() + static_cast<std::uint64_t>(box.team().number * Ctx::warp_lanes);
+        return ctx.rank() - ctx.local_rank() + static_cast<std::uint64_t>(box.team().number * Ctx::warp_lanes);
     }
 };
 
@@ -98,7 +98,7 @@ struct ask_for_mate {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         one_sided remote(ctx, box);
-        const std::uint64_t first = (box.slot() - static_cast<std::uint64_t>(ctx.lane())) * each;
+        const std::uint64_t first = (ctx.local_rank() - static_cast<std::uint64_t>(ctx.lane())) * each;
         for (std::uint64_t i = 0; ctx.lane() == Ctx::warp_lanes - 1 && i < each; ++i) {
             const int pe = (ctx.pe() + static_cast<int>(i) + 1) % ctx.n_pes();
             (void)remote.get_nbi(fetched[first + i], words[i], pe, path::aggregated);

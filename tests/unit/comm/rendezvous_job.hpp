@@ -106,7 +106,7 @@ struct send_plan {
         const int mates = lanes == width::lane   ? 0
                           : lanes == width::warp ? ctx.lane()
                                                  : ctx.lane() + box.team().index * Ctx::warp_lanes;
-        const std::uint64_t first_of_pe = ctx.rank() - box.slot();
+        const std::uint64_t first_of_pe = ctx.rank() - ctx.local_rank();
         std::uint64_t sender = ctx.rank() - static_cast<std::uint64_t>(lanes == width::lane ? 0 : ctx.lane());
         if (lanes == width::block) sender = first_of_pe + static_cast<unsigned>(box.team().number * Ctx::warp_lanes);
         if (single != 0 && sender != first_of_pe) return;

@@ -125,7 +125,7 @@ struct post_until_the_end {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        const auto warp = box.slot() / static_cast<unsigned>(Ctx::warp_lanes);
+        const auto warp = ctx.local_rank() / static_cast<unsigned>(Ctx::warp_lanes);
         if (ctx.pe() != 0 || warp > 1) return;
         if (warp == 1) {
             for (std::uint32_t i = 0; i < steps; ++i) ctx.pause();
@@ -210,7 +210,7 @@ struct send_and_signal {
         one_sided remote(ctx, box);
         const auto number = static_cast<std::uint32_t>(ctx.pe());
         const int next = (ctx.pe() + 1) % ctx.n_pes();
-        if (box.slot() == 0) {
+        if (ctx.local_rank() == 0) {
             const stretch<pair_element> header{number, number, 0, 300};
             if (box.post(ctx, next, header, pairs.local(ctx), 300) != status::ok) return;
             if (remote.quiet() != status::ok) return;

@@ -16,7 +16,7 @@ struct more_than_may_wait {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const int last = ctx.n_pes() - 1;
         if (ctx.pe() == last) {
             message_request sends[32];
@@ -61,7 +61,7 @@ struct receive_the_last_first {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes();
         for (std::uint64_t i = 0; i <= waiting; ++i) {
             if (world.send(ctx, &i, 1, next, i == waiting ? 2 : 1) != status::ok) return;
@@ -98,7 +98,7 @@ struct receive_from_behind {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const int last = ctx.n_pes() - 1;
         message_request sends[most];
         const auto all = static_cast<std::uint32_t>(ahead + wanted);
@@ -175,7 +175,7 @@ struct payloads_over_two_runs {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         for (std::uint32_t i = 0; i < count; ++i) {
             const std::uint32_t number = sends ? i : count - 1 - i;
@@ -247,7 +247,7 @@ struct more_payloads_than_fit {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const bool mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) == 0;
+        const bool mine = ctx.local_rank() == 0;
         if (!mine || (ctx.pe() != 0 && ctx.pe() != ctx.n_pes() - 1)) return;
         constexpr std::uint32_t n = 30;
         const int last = ctx.n_pes() - 1;
@@ -299,7 +299,7 @@ struct receive_past_kept_slots {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const int last = ctx.n_pes() - 1;
         if (ctx.pe() == last && how == 0 && !meet_two(ctx, world)) return;
         message_request sends[all];

@@ -56,8 +56,7 @@ struct on_first {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
-        if (ctx.rank() % lanes == 0) Case{view}(ctx, world);
+        if (ctx.local_rank() == 0) Case{view}(ctx, world);
     }
 };
 

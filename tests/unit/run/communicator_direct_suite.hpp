@@ -26,9 +26,9 @@ struct pass_back_and_forth {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        const std::uint64_t lanes = ctx.local_size();
         const std::uint64_t n = lanes / static_cast<unsigned>(Ctx::warp_lanes);
-        const std::uint64_t mine = ctx.rank() % lanes / static_cast<unsigned>(Ctx::warp_lanes);
+        const std::uint64_t mine = ctx.local_rank() / static_cast<unsigned>(Ctx::warp_lanes);
         const bool over_pes = (ctx.pe() | 1) < ctx.n_pes();
         const std::uint64_t pair = over_pes ? mine : mine / 2;
         if (pair >= most || (!over_pes && (mine ^ 1) >= n) || (how.by == width::lane && ctx.lane() != 0)) return;
@@ -142,7 +142,7 @@ struct receive_behind_another {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        if (ctx.n_pes() == 1 || ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.n_pes() == 1 || ctx.local_rank() != 0) return;
         if (ctx.pe() == 0) receive_both(ctx, world);
         if (ctx.pe() != 1) return;
         const std::uint64_t* const told = address(ctx, waits[0], 1);
@@ -191,7 +191,7 @@ struct receive_from_both {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t lane = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const std::uint64_t lane = ctx.local_rank();
         if (ctx.pe() == 0 && lane == static_cast<unsigned>(Ctx::warp_lanes)) look_on(ctx, world);
         if (lane != 0) return;
         if (ctx.pe() == 0) return receive_all(ctx, world);

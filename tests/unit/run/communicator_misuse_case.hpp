@@ -14,7 +14,7 @@ struct first_lane {
 
     template <class Ctx, class World, class Other>
     LANEWAY_FN void operator()(Ctx& ctx, World& world, Other& other) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         wrong(ctx, world, other, room);
     }
 };

@@ -74,7 +74,7 @@ private:
     template <class Ctx>
     LANEWAY_FN std::uint32_t number_of(Ctx& ctx) const {
         if (by == width::block) return static_cast<std::uint32_t>(ctx.n_blocks() - 1 - ctx.block());
-        const auto lane = static_cast<std::uint32_t>(ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())));
+        const auto lane = static_cast<std::uint32_t>(ctx.local_rank());
         return by == width::lane ? lane : lane / static_cast<std::uint32_t>(Ctx::warp_lanes);
     }
     template <class Ctx>

@@ -118,10 +118,10 @@ struct one_of_lanes {
     what does;
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        const std::uint64_t lanes = ctx.local_size();
         const int last = ctx.n_pes() - 1;
         // Not of the control warp, which comes to host threads when it has left the body.
-        if (ctx.rank() % lanes != lanes - 1 || ctx.pe() != (does == sends ? 0 : last)) return;
+        if (ctx.local_rank() != lanes - 1 || ctx.pe() != (does == sends ? 0 : last)) return;
         if (does == sends) (void)world.send(ctx, words[0], 16, last, 5);
         if (does == receives) (void)world.recv(ctx, words[0], 16, 0, 5);
     }
@@ -158,8 +158,8 @@ struct long_one_behind_others {
     symmetric_ref<std::uint64_t> words;
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
-        if (ctx.rank() % lanes != lanes - 1 || ctx.pe() != 0) return;
+        const std::uint64_t lanes = ctx.local_size();
+        if (ctx.local_rank() != lanes - 1 || ctx.pe() != 0) return;
         const int last = ctx.n_pes() - 1;
         for (std::uint32_t i = 1; i < 3; ++i) {
             if (world.send(ctx, words[i], 1, last, i) != status::ok) return;

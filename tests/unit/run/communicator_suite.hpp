@@ -21,7 +21,7 @@ struct pass_round {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t lanes = threads != 0 ? threads : world.slots(), mine = world.slot();
+        const std::uint64_t lanes = threads != 0 ? threads : ctx.local_size(), mine = ctx.local_rank();
         if (mine >= lanes || mine >= most) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         for (std::uint64_t round = 0; round < 5; ++round) {

@@ -116,7 +116,7 @@ struct same_tags {
 
     template <class Ctx, class A, class B, class C>
     LANEWAY_FN void operator()(Ctx& ctx, A& a, B& b, C& c) const {
-        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const std::uint64_t mine = ctx.local_rank();
         for (int round = 0; mine < most && round < rounds; ++round) {
             const std::int64_t tag = (static_cast<std::int64_t>(mine) + round) % tags;
             one_communicator first{*this, 0, tag}, second{*this, 1, tag}, third{*this, 2, tag};

@@ -43,7 +43,7 @@ struct stream {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t lane = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const std::uint64_t lane = ctx.local_rank();
         if (lane != 0) return Others{}(ctx, world, over, lane);
         if (!exchange(ctx, world)) return;
         Others::release(ctx, world, over);
@@ -132,7 +132,7 @@ struct others_stay {
     static LANEWAY_FN void release(Ctx& ctx, World& world, const symmetric_ref<std::uint64_t>& over) {
         const std::uint64_t value = 1, of_warp = Ctx::warp_lanes;
         ctx.store(address(ctx, over[0], ctx.pe()), value, order::release, scope::device);
-        if (ctx.size() / static_cast<unsigned>(ctx.n_pes()) <= of_warp) return;
+        if (ctx.local_size() <= of_warp) return;
         (void)world.send(ctx, &value, 1, ctx.pe(), last_tag);
     }
 };
@@ -275,7 +275,7 @@ struct send_one_by_one {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         for (std::uint64_t i = 0; i < 24; ++i) {
             std::uint64_t got = 0;
             message_request receive;
@@ -317,7 +317,7 @@ struct leave_messages {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         for (std::uint64_t i = 0; i < n; ++i) {
             if (world.send(ctx, &i, 1, ctx.pe(), 5) != status::ok) return;
         }
@@ -349,7 +349,7 @@ struct take_before_its_turn {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const int me = ctx.pe();
         constexpr std::uint32_t n = room + in_ring + 1;
         message_request receives[n];
@@ -393,7 +393,7 @@ struct leave_before_its_turn {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), lane = ctx.rank() % lanes;
+        const std::uint64_t lanes = ctx.local_size(), lane = ctx.local_rank();
         constexpr std::uint64_t of_warp = Ctx::warp_lanes;
         if (lanes <= of_warp || lane % of_warp != 0 || lane > of_warp) return;
         const int me = ctx.pe();

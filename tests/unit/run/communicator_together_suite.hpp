@@ -22,7 +22,7 @@ struct mixed_lengths {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const std::uint64_t mine = ctx.local_rank();
         if (mine >= most) return;
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes()), pe = static_cast<std::uint64_t>(ctx.pe());
         const std::uint64_t step = mine / 2 % pes;  // two neighbours send to one PE, the next two to another
@@ -111,7 +111,7 @@ struct words_of_warps {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const std::uint64_t mine = ctx.local_rank();
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         const std::int64_t tag = static_cast<std::int64_t>(mine) * tag_step;
         std::uint64_t due = 0, sum = 0;
@@ -176,7 +176,7 @@ struct words_last_first {
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
         constexpr std::uint64_t lanes = Ctx::warp_lanes;
-        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const std::uint64_t mine = ctx.local_rank();
         if (mine >= lanes) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         message_request sent[count];
@@ -213,7 +213,7 @@ struct words_for_nobody {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const std::uint64_t mine = ctx.local_rank();
         if (mine >= lanes) return;
         std::uint64_t word = mine;
         if (world.send(ctx, &word, 1, 0, 1) != status::ok) return;

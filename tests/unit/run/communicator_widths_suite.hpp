@@ -188,15 +188,14 @@ struct lanes_with_tags {
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const std::uint64_t mine = ctx.local_rank();
         for (int i = 0; i < 2 * ctx.n_pes(); ++i) {
             const int to = (ctx.pe() + i) % ctx.n_pes(), from = (ctx.pe() + 2 * ctx.n_pes() - i) % ctx.n_pes();
             const std::uint64_t sent = ctx.rank() * 100 + static_cast<unsigned>(i);
             std::uint64_t got = 0;
             const auto tag = static_cast<std::int64_t>(mine);
             if (world.sendrecv(ctx, &sent, 1, to, tag, &got, 1, from, tag) != status::ok) return;
-            const std::uint64_t mate =
-                ctx.size() / static_cast<unsigned>(ctx.n_pes()) * static_cast<unsigned>(from) + mine;
+            const std::uint64_t mate = ctx.local_size() * static_cast<unsigned>(from) + mine;
             if (got != mate * 100 + static_cast<unsigned>(i)) atomic_add(ctx, wrong[0], 1);
         }
     }
@@ -225,7 +224,7 @@ struct over_two_runs {
 
     template <class Ctx, class World, class Other>
     LANEWAY_FN void operator()(Ctx& ctx, World& world, Other& other) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const int last = ctx.n_pes() - 1;
         if (sends && ctx.pe() == 0) {
             const std::uint64_t a = 5, b = 6;

@@ -23,7 +23,7 @@ private:
 /// Whether this lane is the one that speaks for its PE.
 template <class Ctx>
 LANEWAY_FN bool speaks(const Ctx& ctx) {
-    return ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) == 0;
+    return ctx.local_rank() == 0;
 }
 
 struct letter {

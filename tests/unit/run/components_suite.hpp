@@ -81,7 +81,7 @@ struct propose_and_post {
     LANEWAY_FN void operator()(Ctx& ctx, List& list, Box& box) const {
         (void)box.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), up{1});
         const auto pe = static_cast<std::uint64_t>(ctx.pe());
-        if (box.slot() == 0) list.propose(ctx, {(vertices / 2 + pe) % vertices, static_cast<std::uint32_t>(pe)});
+        if (ctx.local_rank() == 0) list.propose(ctx, {(vertices / 2 + pe) % vertices, static_cast<std::uint32_t>(pe)});
     }
 };
 
@@ -125,7 +125,7 @@ struct post_and_sum {
             if (ranks.value != ctx.size() * (ctx.size() + 1) / 2) atomic_add(ctx, wrong[0], 1);
             if (box.barrier(ctx) != status::ok) return;
             const std::uint64_t here =
-                box.slot() == 0 ? ctx.load(arrived.local(ctx), order::relaxed, scope::device) : 0;
+                ctx.local_rank() == 0 ? ctx.load(arrived.local(ctx), order::relaxed, scope::device) : 0;
             const auto all = sums.all_reduce(ctx, here, reduction::sum{});
             if (!all) return;
             if (all.value != round * ctx.size()) atomic_add(ctx, wrong[0], 1);
@@ -196,7 +196,7 @@ struct post_and_meet {
             const std::uint64_t before = round * (round - 1) / 2 * ctx.size();
             const std::uint64_t ranks = ctx.size() * (ctx.size() - 1) / 2;
             const std::uint64_t here =
-                box.slot() == 0 ? ctx.load(arrived.local(ctx), order::relaxed, scope::device) : 0;
+                ctx.local_rank() == 0 ? ctx.load(arrived.local(ctx), order::relaxed, scope::device) : 0;
             const auto all = sums.barrier(ctx, box, here, reduction::sum{});
             if (!all) return;
             if (posted.value != ranks + round * ctx.size()) atomic_add(ctx, wrong[0], 1);
@@ -372,7 +372,7 @@ struct trigger_and_pass {
     symmetric_ref<std::uint64_t> told, passed;
     template <class Ctx, class Triggers, class World, class Copies>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, World& world, Copies& copies) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         if (triggers.trigger(ctx, 1) != status::ok || triggers.wait_signal(ctx, told[0], 1) != status::ok) return;
         const auto mine = static_cast<std::uint64_t>(ctx.pe()) + 1;

@@ -71,7 +71,7 @@ struct signal_next {
         one_sided remote(ctx, box);
         if (ctx.rank() == 0) {
             (void)remote.put_signal(words[0], 1, 7, words[1], 1, signal_op::set, path::aggregated);
-        } else if (ctx.pe() == 1 && ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) == 0) {
+        } else if (ctx.pe() == 1 && ctx.local_rank() == 0) {
             (void)remote.wait(words[1], compare::greater_equal, 1);
         }
     }

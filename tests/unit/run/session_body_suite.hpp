@@ -48,7 +48,7 @@ struct use_all {
         list.propose(ctx, proposals.of(ctx.rank()));
         const auto ranks = sums.all_reduce(ctx, ctx.rank() + 1, reduction::sum{});
         if (!ranks || downs.barrier(ctx) != status::ok) return;
-        const bool speaks = downs.slot() == 0;
+        const bool speaks = ctx.local_rank() == 0;
         const std::uint64_t here = speaks ? ctx.load(counts.local(ctx) + from_downs, order::relaxed, scope::device) : 0;
         const auto come = sums.all_reduce(ctx, here, reduction::sum{});
         if (!come) return;

@@ -72,15 +72,14 @@ struct transfer_wrongly {
 
     template <class Ctx, class Transfers>
     LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
-        const bool first_warp = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) < Ctx::warp_lanes;
+        const bool first_warp = ctx.local_rank() < Ctx::warp_lanes;
         if (what == wrong_transfer::uneven_block || what == wrong_transfer::uneven_pe) {
             if (!first_warp) return;
             const auto t = transfer::copy(words[0], ctx.pe(), words[32], ctx.pe(), 4);
             (void)(what == wrong_transfer::uneven_pe ? moves.post_pe(ctx, t) : moves.post_block(ctx, t));
             return;
         }
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
-        if (ctx.pe() == ctx.n_pes() - 1 && ctx.rank() % lanes == 0) (void)act(ctx, moves);  // it ends the run
+        if (ctx.pe() == ctx.n_pes() - 1 && ctx.local_rank() == 0) (void)act(ctx, moves);  // it ends the run
     }
 
 private:

@@ -13,7 +13,7 @@ struct post_large {
 
     template <class Ctx, class Transfers>
     LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes();
         (void)moves.post(ctx, transfer::copy(from[0], ctx.pe(), to[0], next, from.size()));  // a failure ends the run
     }
@@ -69,7 +69,7 @@ struct post_rows {
 
     template <class Ctx, class Transfers>
     LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const int me = ctx.pe(), next = (me + 1) % ctx.n_pes();
         (void)moves.post(ctx, transfer::strided(from[0], me, pitch, to[0], next, pitch, from.size() / pitch, row));
     }
@@ -122,7 +122,7 @@ struct post_in_laps {
             const auto sent = moves.post_pe(ctx, transfer::copy(from[i], me, to[i], next, 1).notify(told[0]));
             if (sent.code != status::ok || moves.wait(ctx, sent.value) != status::ok) return;
         }
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         for (std::uint64_t i = 0; i < alone; ++i) {
             const int other = ends && i + 1 == alone && me == 0 ? ctx.n_pes() : next;
             const std::uint64_t at = together + i;
@@ -215,8 +215,8 @@ struct wait_in_half {
 
     template <class Ctx, class Transfers>
     LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
-        if (ctx.pe() != 0 || ctx.lane() != 0 || ctx.rank() % lanes >= lanes / 2) return;
+        const std::uint64_t lanes = ctx.local_size();
+        if (ctx.pe() != 0 || ctx.lane() != 0 || ctx.local_rank() >= lanes / 2) return;
         for (std::uint64_t i = 0; i < copies && ctx.rank() == 0; ++i) {
             const auto t = transfer::copy(from[i * 64], 0, to[i * 64], 0, 64).notify(told[0]);
             if (moves.post(ctx, t).code != status::ok) return;

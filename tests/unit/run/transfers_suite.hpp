@@ -139,7 +139,7 @@ struct post_planned {
 
     template <class Ctx, class Transfers>
     LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        const std::uint64_t lanes = ctx.local_size(), mine = ctx.local_rank();
         const std::uint64_t all = *address(ctx, counts[0], ctx.pe());
         for (std::uint64_t i = mine; i < all; i += lanes) {
             const transfer t = *address(ctx, posted[i], ctx.pe());
@@ -319,7 +319,7 @@ struct post_laps {
 
     template <class Ctx, class Transfers>
     LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
-        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const std::uint64_t mine = ctx.local_rank();
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         transfer_event events[256];
         for (std::uint64_t i = 0; i < each; ++i) {

@@ -55,7 +55,7 @@ struct await_ends {
 
     template <class Ctx, class Triggers, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Box&) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const auto mine = stored.local(ctx);
         for (std::uint32_t place = 0; place < stored.size(); ++place) {
             if (triggers.trigger(ctx, place) != status::ok) return;
@@ -105,8 +105,7 @@ struct pass_on {
 struct prepare_hop {
     template <class Ctx, class Triggers, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Box&) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
-        if (ctx.rank() % lanes != 0) return;
+        if (ctx.local_rank() != 0) return;
         const auto op = trigger_operation::nothing((ctx.pe() + 1) % ctx.n_pes()).start(next_hop{1});
         if (triggers.prepare(ctx, 1, 1, op, firing::each_round) != status::ok || ctx.pe() != 0) return;
         if (triggers.trigger(ctx, 1) == status::ok) (void)triggers.wait_fired(ctx, 1, 3);  // a failure ends the run

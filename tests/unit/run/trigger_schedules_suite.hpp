@@ -23,7 +23,7 @@ protected:
 /// Whether this is the one lane of its PE that has a part in a schedule.
 template <class Ctx>
 LANEWAY_FN bool leads(const Ctx& ctx) {
-    return ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) == 0;
+    return ctx.local_rank() == 0;
 }
 
 /// What PE `pe` brings for element i: a number that single precision adds up exactly.
@@ -180,8 +180,7 @@ struct sum_in_turn {
 
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
-        if (ctx.rank() % lanes >= static_cast<std::uint64_t>(Ctx::warp_lanes)) return;
+        if (ctx.local_rank() >= static_cast<std::uint64_t>(Ctx::warp_lanes)) return;
         for (std::uint64_t round = 0; round < rounds; ++round) {
             const auto from = rows[round % 2].local(ctx), to = rows[(round + 1) % 2].local(ctx);
             for (auto i = static_cast<std::uint64_t>(ctx.lane()); i < cells; i += Ctx::warp_lanes) {

@@ -47,9 +47,9 @@ struct do_events {
 
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        const std::uint64_t lanes = ctx.local_size();
         const auto mine = events.local(ctx);
-        for (std::uint64_t i = ctx.rank() % lanes; i < events.size(); i += lanes) {
+        for (std::uint64_t i = ctx.local_rank(); i < events.size(); i += lanes) {
             const stress_event event = mine[i];
             if (apply(ctx, triggers, event) != status::ok) return;
         }
@@ -302,7 +302,7 @@ struct race_for_a_tag {
 
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        const std::uint64_t mine = ctx.local_rank();
         if (mine != 0) {
             for (std::uint32_t i = 0; i < times; ++i) {
                 if (triggers.trigger(ctx, 0) != status::ok) return;
@@ -361,7 +361,7 @@ struct trigger_all_tags {
 
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        const std::uint64_t lanes = ctx.local_size(), mine = ctx.local_rank();
         for (std::uint32_t i = 0; i < tags; ++i) {
             const auto tag = static_cast<std::uint32_t>((i + mine * tags / lanes) % tags);
             const auto n = static_cast<std::uint32_t>(times / lanes + (mine < times % lanes ? 1 : 0));
@@ -399,7 +399,7 @@ struct prepare_again {
     symmetric_ref<std::uint64_t> fired;
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes();
         for (std::uint32_t i = 0; i < fired.size(); ++i) {
             const auto op = trigger_operation::nothing(next).signal(fired[i]).then(next, 1);
@@ -427,7 +427,7 @@ struct prepare_what_others_do {
     symmetric_ref<std::uint64_t> words;  ///< from the second on: as often as rounds
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        if (ctx.local_rank() != 0) return;
         words.local(ctx)[0] = 7;
         const int next = (ctx.pe() + 1) % ctx.n_pes();
         for (std::uint32_t i = 1; i < words.size(); ++i) {

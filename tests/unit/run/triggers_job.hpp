@@ -61,8 +61,7 @@ struct trigger_once {
 
     template <class Ctx, class Triggers, class... Others>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Others&...) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
-        if (ctx.rank() % lanes == 0 && (pe < 0 || pe == ctx.pe())) {
+        if (ctx.local_rank() == 0 && (pe < 0 || pe == ctx.pe())) {
             (void)triggers.trigger(ctx, tag, n);  // a failure ends the run
         }
     }

@@ -18,7 +18,7 @@ struct write_and_trigger {
 
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        const std::uint64_t lanes = ctx.local_size(), mine = ctx.local_rank();
         if (mine == 0 && run == 1) {
             const auto op = trigger_operation::put(from, 0, lanes, to, 0, (ctx.pe() + 1) % ctx.n_pes());
             const auto threshold = static_cast<std::uint32_t>(lanes);
@@ -158,7 +158,7 @@ struct write_as_warp {
     symmetric_ref<std::uint64_t> lanes;
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const std::uint64_t all = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % all;
+        const std::uint64_t mine = ctx.local_rank();
         if (mine >= static_cast<unsigned>(Ctx::warp_lanes)) return;  // ranks of a warp's lanes follow each other
         from.local(ctx)[mine] = static_cast<std::uint32_t>(500 + mine);
         atomic_add(ctx, lanes[0], 1);
@@ -193,7 +193,7 @@ struct write_as_block {
     std::uint32_t times;
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const std::uint64_t all = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % all;
+        const std::uint64_t mine = ctx.local_rank();
         atomic_add(ctx, blocks[static_cast<std::uint64_t>(ctx.block())], 1);
         for (std::uint32_t i = 0; i < times; ++i) {
             from.local(ctx)[i * 4096 + mine] = static_cast<std::uint32_t>(7 * i + mine);
@@ -245,7 +245,7 @@ struct trigger_next_pe {
     std::uint32_t run;
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        const std::uint64_t lanes = ctx.local_size(), mine = ctx.local_rank();
         const int next = (ctx.pe() + 1) % ctx.n_pes();
         const auto tag = static_cast<std::uint32_t>(mine % 3 * 70);
         data.at(ctx, next)[mine] = static_cast<std::uint32_t>(run * 1000 + mine);
@@ -288,7 +288,7 @@ struct wait_in_two {
 
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& first, Triggers& second) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        const std::uint64_t mine = ctx.local_rank();
         if (mine == 0 && (first.trigger(ctx, 0) != status::ok || second.trigger(ctx, 0) != status::ok)) return;
         for (std::uint64_t turn = 0; turn < 2; ++turn) {
             const std::uint64_t which = (static_cast<unsigned>(ctx.lane()) + turn) % 2;
@@ -344,8 +344,8 @@ struct prepare_meanwhile {
     symmetric_ref<std::uint64_t> signal;
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        const auto lanes = static_cast<std::uint32_t>(ctx.size() / static_cast<unsigned>(ctx.n_pes()));
-        if (ctx.rank() % lanes == 0) {
+        const auto lanes = static_cast<std::uint32_t>(ctx.local_size());
+        if (ctx.local_rank() == 0) {
             const auto op = trigger_operation::nothing((ctx.pe() + 1) % ctx.n_pes()).signal(signal[0], 5);
             (void)triggers.prepare(ctx, 3, lanes, op);  // a failure ends the run
         }

@@ -19,15 +19,10 @@ inline std::vector<std::string> remote_devices() {
     return lists;
 }
 
-/// Working lanes of a PE; all have as many.
-template <class Ctx>
-LANEWAY_FN std::uint64_t lanes_of_a_pe(const Ctx& ctx) {
-    return ctx.size() / static_cast<unsigned>(ctx.n_pes());
-}
 /// Whether this is the one lane of its PE that has a part in a test.
 template <class Ctx>
 LANEWAY_FN bool is_first_lane(const Ctx& ctx) {
-    return ctx.rank() % lanes_of_a_pe(ctx) == 0;
+    return ctx.local_rank() == 0;
 }
 
 /// A function that says which command has run, and that all lanes that were said to run it did.

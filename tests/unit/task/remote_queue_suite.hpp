@@ -33,7 +33,7 @@ struct flood {
             if (posted != status::ok) return;
             atomic_add(ctx, posts[0], 1);
         }
-        if (waits) (void)remote.wait_signal(ctx, done, each * lanes_of_a_pe(ctx));  // a failure ends the run
+        if (waits) (void)remote.wait_signal(ctx, done, each * ctx.local_size());  // a failure ends the run
     }
 };
 
@@ -132,7 +132,7 @@ struct send_rows {
     template <class Ctx, class Remote>
     LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
         const auto warp = static_cast<unsigned>(Ctx::warp_lanes);
-        if (ctx.rank() % lanes_of_a_pe(ctx) >= (by_warp ? warp : 1)) return;
+        if (ctx.local_rank() >= (by_warp ? warp : 1)) return;
         const auto mine = from.local(ctx);
         const int next = (ctx.pe() + 1) % ctx.n_pes();
         for (std::uint64_t row = 0; row < rows; ++row) {
@@ -414,7 +414,7 @@ struct post_many {
 
     template <class Ctx, class Remote>
     LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
-        if (ctx.rank() % lanes_of_a_pe(ctx) >= static_cast<unsigned>(Ctx::warp_lanes)) return;
+        if (ctx.local_rank() >= static_cast<unsigned>(Ctx::warp_lanes)) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes();
         for (std::uint64_t i = 0; i < rounds; ++i) {
             const std::uint64_t id = i * static_cast<unsigned>(Ctx::warp_lanes) + static_cast<unsigned>(ctx.lane());

@@ -131,7 +131,7 @@ struct launch_many {
     std::uint32_t done;
     template <class Ctx, class Remote>
     LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
-        const std::uint64_t mine = ctx.rank() % lanes_of_a_pe(ctx);
+        const std::uint64_t mine = ctx.local_rank();
         if (mine >= 2) return;
         for (std::uint64_t i = 0; i < each; ++i) {
             const std::uint64_t id = (static_cast<std::uint64_t>(ctx.pe()) * 2 + mine) * each + i;
@@ -141,7 +141,7 @@ struct launch_many {
                 return;
             }
         }
-        const std::uint64_t lanes = lanes_of_a_pe(ctx) < 2 ? lanes_of_a_pe(ctx) : 2;
+        const std::uint64_t lanes = ctx.local_size() < 2 ? ctx.local_size() : 2;
         (void)remote.wait_signal(ctx, done, each * lanes);  // a failure ends the run
     }
 };

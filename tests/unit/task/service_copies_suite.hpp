@@ -30,7 +30,7 @@ struct change_words {
 
     template <class Ctx, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
-        const std::uint64_t lane = ctx.rank() % lanes_of_a_pe(ctx);
+        const std::uint64_t lane = ctx.local_rank();
         const std::uint64_t id = static_cast<unsigned>(ctx.pe()) * changing_lanes + lane;
         for (std::uint64_t i = 0; i < changes && lane < changing_lanes; ++i) {
             if (change(ctx, served, id) != status::ok) return;

@@ -46,7 +46,7 @@ struct get_much {
 
     template <class Ctx, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
-        const std::uint64_t lane = ctx.rank() % lanes_of_a_pe(ctx);
+        const std::uint64_t lane = ctx.local_rank();
         for (std::uint64_t i = 0; i < 10 && lane < getting_lanes; ++i) {
             const int pe = static_cast<int>((lane + i) % static_cast<unsigned>(ctx.n_pes()));
             const std::uint64_t first = (3 * lane + 7 * i) % (from.size() - row_elements);

@@ -28,7 +28,7 @@ struct ask_much {
 
     template <class Ctx, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
-        const std::uint64_t lane = ctx.rank() % lanes_of_a_pe(ctx);
+        const std::uint64_t lane = ctx.local_rank();
         for (std::uint64_t i = 0; i < each && lane < most_lanes; ++i) {
             if (ask(ctx, served, lane, i) != status::ok) return;
         }
@@ -139,7 +139,7 @@ struct have_added_up {
     template <class Ctx, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
         constexpr std::uint64_t count = 5;
-        const std::uint64_t lane = ctx.rank() % lanes_of_a_pe(ctx);
+        const std::uint64_t lane = ctx.local_rank();
         if (lane >= most_lanes / 8) return;
         for (std::uint64_t round = 1; round <= rounds; ++round) {
             for (std::uint64_t i = 0; i < count; ++i) words.local(ctx)[lane * count + i] = round * lane + i;
@@ -188,7 +188,7 @@ struct ask_warps {
 
     template <class Ctx, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
-        const std::uint64_t lane = ctx.rank() % lanes_of_a_pe(ctx);
+        const std::uint64_t lane = ctx.local_rank();
         if (lane >= marks.size()) return;
         std::uint64_t lanes = 0;
         for (int i = 0; i < 2; ++i) {
@@ -274,7 +274,7 @@ struct hold_pieces {
     template <class Ctx, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
         const std::uint64_t id = ctx.rank() + 1;
-        if (ctx.rank() % lanes_of_a_pe(ctx) >= 256) return;
+        if (ctx.local_rank() >= 256) return;
         const std::uint64_t words = 1 + ctx.rank() % 7;
         const auto piece = served.allocate(ctx, words * sizeof(std::uint64_t));
         if (piece.code != status::ok || piece.value == nullptr) return;
@@ -312,7 +312,7 @@ struct ask_the_host {
 
     template <class Ctx, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
-        if (ctx.rank() % lanes_of_a_pe(ctx) >= 64) return;
+        if (ctx.local_rank() >= 64) return;
         for (std::uint64_t i = 0; i < 2; ++i) {
             const auto twice = served.call(ctx, task<twice_by_host>, ctx.rank() + i);
             if (twice.code != status::ok) return;
@@ -390,7 +390,7 @@ struct have_sent {
 
     template <class Ctx, class Box, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box, Service& served) const {
-        const std::uint64_t lane = ctx.rank() % lanes_of_a_pe(ctx);
+        const std::uint64_t lane = ctx.local_rank();
         if (lane >= most_lanes) return;
         for (std::uint64_t i = 0; i <= lane % 5; ++i) {
             for (int pe = 0; pe < ctx.n_pes(); ++pe) {
@@ -417,7 +417,7 @@ struct look_behind_a_barrier {
 
     template <class Ctx, class Box, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box, Service& served) const {
-        const bool sends = ctx.pe() + 1 == ctx.n_pes() && ctx.rank() % lanes_of_a_pe(ctx) == 0;
+        const bool sends = ctx.pe() + 1 == ctx.n_pes() && ctx.local_rank() == 0;
         for (std::uint64_t i = 0; sends && i < messages; ++i) {
             for (int pe = 0; pe < ctx.n_pes(); ++pe) {
                 if (served.send(ctx, pe, counted{0, 1}) != status::ok) return;

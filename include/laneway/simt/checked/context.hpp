@@ -35,13 +35,13 @@ public:
     [[nodiscard]] int warp() const { return history_.position().warp; }
     [[nodiscard]] int n_warps() const { return shape_.warps_per_block; }
     [[nodiscard]] int lane() const { return history_.position().lane; }
-    /// Place among the lanes that run the application's functor, over all PEs of the job; set by the runtime.
-    [[nodiscard]] std::uint64_t rank() const { return rank_; }
-    [[nodiscard]] std::uint64_t size() const { return size_; }
-    void set_rank(std::uint64_t rank, std::uint64_t size) {
-        rank_ = rank;
-        size_ = size;
-    }
+    /// Place among the lanes that run the application's functor, over all PEs of the job and among those of its PE; set
+    /// by the runtime.
+    [[nodiscard]] std::uint64_t rank() const { return rank_.before + rank_.local; }
+    [[nodiscard]] std::uint64_t size() const { return rank_.size; }
+    [[nodiscard]] std::uint64_t local_rank() const { return rank_.local; }
+    [[nodiscard]] std::uint64_t local_size() const { return rank_.local_size; }
+    void set_rank(const lane_rank& rank) { rank_ = rank; }
     [[nodiscard]] std::byte* shared() const { return shared_block_.shared.data()->bytes; }
     [[nodiscard]] const pe_environment& environment() const { return env_; }
     /// What orders this lane's accesses; see simt/message_order.hpp.
@@ -175,8 +175,7 @@ private:
     const pe_environment& env_;
     const launch_shape& shape_;
     lane_history& history_;
-    std::uint64_t rank_ = 0;
-    std::uint64_t size_ = 1;
+    lane_rank rank_;
     std::uint64_t deadline_ns_;
 };
 

@@ -46,13 +46,13 @@ public:
     [[nodiscard]] int warp() const { return 0; }
     [[nodiscard]] int n_warps() const { return 1; }
     [[nodiscard]] int lane() const { return 0; }
-    /// Place among the lanes that run the application's functor, over all PEs of the job; set by the runtime.
-    [[nodiscard]] std::uint64_t rank() const { return rank_; }
-    [[nodiscard]] std::uint64_t size() const { return size_; }
-    void set_rank(std::uint64_t rank, std::uint64_t size) {
-        rank_ = rank;
-        size_ = size;
-    }
+    /// Place among the lanes that run the application's functor, over all PEs of the job and among those of its PE; set
+    /// by the runtime.
+    [[nodiscard]] std::uint64_t rank() const { return rank_.before + rank_.local; }
+    [[nodiscard]] std::uint64_t size() const { return rank_.size; }
+    [[nodiscard]] std::uint64_t local_rank() const { return rank_.local; }
+    [[nodiscard]] std::uint64_t local_size() const { return rank_.local_size; }
+    void set_rank(const lane_rank& rank) { rank_ = rank; }
     [[nodiscard]] std::byte* shared() const { return shared_; }
     [[nodiscard]] const pe_environment& environment() const { return env_; }
 
@@ -100,8 +100,7 @@ private:
     int block_;
     int n_blocks_;
     std::byte* shared_;
-    std::uint64_t rank_ = 0;
-    std::uint64_t size_ = 1;
+    lane_rank rank_;
     std::uint64_t deadline_ns_;  ///< of the awake clock
     unsigned pauses_ = 0;
     /// Of the thread: some waits look with a copy of the context, and what is served meanwhile is told to another one.

@@ -41,13 +41,13 @@ public:
     __device__ int warp() const { return warp_; }
     __device__ int n_warps() const { return static_cast<int>(blockDim.x / 32); }
     __device__ int lane() const { return lane_; }
-    /// Place among the lanes that run the application's functor, over all PEs of the job; set by the runtime.
-    __device__ std::uint64_t rank() const { return rank_; }
-    __device__ std::uint64_t size() const { return size_; }
-    __device__ void set_rank(std::uint64_t rank, std::uint64_t size) {
-        rank_ = rank;
-        size_ = size;
-    }
+    /// Place among the lanes that run the application's functor, over all PEs of the job and among those of its PE; set
+    /// by the runtime.
+    __device__ std::uint64_t rank() const { return rank_.before + rank_.local; }
+    __device__ std::uint64_t size() const { return rank_.size; }
+    __device__ std::uint64_t local_rank() const { return rank_.local; }
+    __device__ std::uint64_t local_size() const { return rank_.local_size; }
+    __device__ void set_rank(const lane_rank& rank) { rank_ = rank; }
     __device__ std::byte* shared() const { return shared_memory(); }
     __device__ const pe_environment& environment() const { return env_; }
 
@@ -211,8 +211,7 @@ private:
     const pe_environment& env_;
     int lane_;
     int warp_;
-    std::uint64_t rank_ = 0;
-    std::uint64_t size_ = 1;
+    lane_rank rank_;
     std::uint64_t deadline_ns_;
 };
 

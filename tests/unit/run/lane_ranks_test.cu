@@ -1,0 +1,1 @@
+#include "lane_ranks_suite.hpp"  // on GPUs
