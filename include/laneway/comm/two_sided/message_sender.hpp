@@ -207,8 +207,7 @@ private:
             if (claimed != status::ok) return claimed;
         }
         if (shares_slots(buffer, m)) {
-            m.joint = send_together(ctx, buffer.data, static_cast<std::uint32_t>(buffer.bytes), m.key, *m.out,
-                                    waits ? max_looks : looks_together);
+            m.joint = send_together(ctx, buffer.data, static_cast<std::uint32_t>(buffer.bytes), m.key, *m.out, waits);
             if (m.joint.sent) return status::ok;
         }
         draw(ctx, m);
@@ -223,12 +222,12 @@ private:
         return view_.rules.is_unordered() && !m.answered && buffer.bytes <= lane_message::max_bytes;
     }
     /// Lanes that come together with messages for one ring draw one ticket for as many as a slot holds, and send them
-    /// when the slot is free: where many send at once, slots are as full as they can be. Calls that block wait for that
-    /// as long as it takes, as each lane would for a slot of its own; others a little. Where it is not, each has to
-    /// have a ticket of its own, and this one is the lowest lane's. A function of its own: what it takes of registers
-    /// the way of a lone message would pay for.
+    /// when the slot is free: where many send at once, slots are as full as they can be. If all are in calls that block
+    /// they wait for that as long as it takes, as each would for a slot of its own; else a little. Where it is not,
+    /// each has to have a ticket of its own, and this one is the lowest lane's. A function of its own: what it takes of
+    /// registers the way of a lone message would pay for.
     LANEWAY_SLOW joint_ticket send_together(Ctx& ctx, const std::byte* data, std::uint32_t bytes, match_key key,
-                                            const chunk_sender& out, int looks) {
+                                            const chunk_sender& out, bool waits) {
         const std::uint64_t word = payload_words::word_of(data, bytes);
         // A key for each part of a warp: rings lie further apart than there are such parts.
         const auto part = static_cast<std::uint32_t>(ctx.lane()) / lane_message::max_in(out);
@@ -239,6 +238,8 @@ private:
         const auto is_free = [&] { return out.is_free(ctx, ticket); };
         bool free = once(ctx, mask, [&] { return std::uint32_t{is_free()}; }) != 0;
         const wait_site site{operation::send, static_cast<int>(key.source), key.tag, view_.number};
+        // Some may be in a call that blocks, and others not.
+        const int looks = ctx.ballot(mask, !waits) == 0 ? max_looks : looks_together;
         if (!free) free = waiting_.wait_some(ctx, mask, site, looks, is_free);
         if (!free) return {ticket, elected(ctx, mask), false};
         ctx.sync(mask);  // all store behind what the lowest has acquired
