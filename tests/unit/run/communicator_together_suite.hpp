@@ -236,9 +236,15 @@ private:
         for (std::uint32_t i = 0; i < ahead; ++i) {
             if (world.recv(ctx, &word, 1, 0, ahead_tag) != status::ok) return;
         }
-        for (std::int64_t lane = 0; lane < Ctx::warp_lanes; ++lane) {
-            if (world.recv(ctx, &word, 1, 0, lane) != status::ok) return;
-            if (word != static_cast<std::uint64_t>(lane)) atomic_add(ctx, wrong[0], 1);
+        // In whatever order lanes have sent: what waits with its sender does not come in before what is ahead of it.
+        std::uint64_t words[Ctx::warp_lanes];
+        message_request receives[Ctx::warp_lanes];
+        for (int lane = 0; lane < Ctx::warp_lanes; ++lane) {
+            if (world.irecv(ctx, words + lane, 1, 0, lane, receives[lane]) != status::ok) return;
+        }
+        if (world.wait_all(ctx, receives, Ctx::warp_lanes) != status::ok) return;
+        for (int lane = 0; lane < Ctx::warp_lanes; ++lane) {
+            if (words[lane] != static_cast<std::uint64_t>(lane)) atomic_add(ctx, wrong[0], 1);
         }
     }
 };
