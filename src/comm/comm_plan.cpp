@@ -84,7 +84,8 @@ std::string set_by_hand(const options& options) {
                        std::to_string(plan.n_pes()) + " PEs: buffers and rings of PE " + std::to_string(pe) + " (" +
                        pes[pe].name + ") take at least " + std::to_string(plan.bytes(pe)) + set_by_hand(options);
     if (plan.held_bytes[pe] != 0) {
-        text += "; " + std::to_string(plan.held_bytes[pe]) + " of them are of host calls and one-sided gets";
+        text +=
+            "; " + std::to_string(plan.held_bytes[pe]) + " of them are of components, host calls and one-sided gets";
     }
     throw usage_error(text);
 }

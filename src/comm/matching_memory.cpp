@@ -29,12 +29,21 @@ std::uint32_t chains_of(const matching_options& o) {
     return o.chains != 0 ? o.chains : std::bit_ceil(2 * std::max(o.posted, o.unexpected));
 }
 
+/// Sets of chains, one behind the other: up to the last kind that a receive may ask for.
+std::uint32_t chain_sets(const match_rules& rules) {
+    return static_cast<std::uint32_t>(std::bit_width(rules.allowed_kinds()));
+}
+
+std::uint32_t buckets_of(std::uint32_t messages, std::uint32_t receives, std::uint32_t buckets) {
+    return buckets != 0 ? buckets : std::bit_ceil(2 * std::max(messages, receives));
+}
+
 }  // namespace
 
 matching_engine::queue_memory::queue_memory(const std::shared_ptr<device>& owner, std::uint32_t capacity,
-                                            std::uint32_t n_chains)
-    : entries(owner, capacity), chains(owner, std::size_t{match_kinds} * n_chains), free_entries(owner, capacity),
-      state(owner, 1) {
+                                            const matching_options& options)
+    : entries(owner, capacity), chains(owner, std::size_t{chain_sets(options.rules)} * chains_of(options)),
+      free_entries(owner, capacity), state(owner, 1), n_chains(chains_of(options)) {
     std::vector<std::uint32_t> numbers(capacity);
     std::iota(numbers.begin(), numbers.end(), 0);
     free_entries.copy_in(numbers);
@@ -44,17 +53,21 @@ matching_engine::queue_memory::queue_memory(const std::shared_ptr<device>& owner
 }
 
 match_queue_ref matching_engine::queue_memory::ref() const {
-    return {entries.data(),
-            chains.data(),
-            free_entries.data(),
-            state.data(),
-            static_cast<std::uint32_t>(entries.size()),
-            static_cast<std::uint32_t>(chains.size() / match_kinds)};
+    return {
+        entries.data(), chains.data(), free_entries.data(), state.data(), static_cast<std::uint32_t>(entries.size()),
+        n_chains};
 }
 
 matching_engine::matching_engine(const std::shared_ptr<device>& owner, const matching_options& options)
-    : rules_(valid(options).rules), posted_(owner, options.posted, chains_of(options)),
-      unexpected_(owner, options.unexpected, chains_of(options)), counts_(owner, 1) {}
+    : rules_(valid(options).rules), posted_(owner, options.posted, options),
+      unexpected_(owner, options.unexpected, options), counts_(owner, 1) {}
+
+std::uint64_t matching_engine::bytes_of(const matching_options& options) {
+    const std::uint64_t entries = std::uint64_t{options.posted} + options.unexpected;
+    const std::uint64_t chains = std::uint64_t{2} * chain_sets(options.rules) * chains_of(options);
+    return entries * (sizeof(match_entry) + sizeof(std::uint32_t)) + chains * sizeof(match_chain) +
+           2 * sizeof(match_queue_state) + sizeof(match_counts);
+}
 
 matching_engine_ref matching_engine::ref() const { return {posted_.ref(), unexpected_.ref(), counts_.data(), rules_}; }
 
@@ -95,9 +108,13 @@ unordered_table::unordered_table(const std::shared_ptr<device>& owner, std::uint
     if (buckets != 0 && (!std::has_single_bit(buckets) || buckets > 2 * max_entries)) {
         throw usage_error("unordered_table: buckets: a power of two, not " + std::to_string(buckets));
     }
-    const std::uint32_t all = buckets != 0 ? buckets : std::bit_ceil(2 * std::max(messages, receives));
-    buckets_ = buffer<std::uint64_t>(owner, all);
+    buckets_ = buffer<std::uint64_t>(owner, buckets_of(messages, receives, buckets));
     entries_ = buffer<unordered_entry>(owner, std::size_t{messages} + receives);
+}
+
+std::uint64_t unordered_table::bytes_of(std::uint32_t messages, std::uint32_t receives, std::uint32_t buckets) {
+    return buckets_of(messages, receives, buckets) * std::uint64_t{sizeof(std::uint64_t)} +
+           (std::uint64_t{messages} + receives) * sizeof(unordered_entry);
 }
 
 unordered_table_ref unordered_table::ref() const {

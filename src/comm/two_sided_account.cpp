@@ -144,7 +144,7 @@ std::uint64_t two_sided_memory::mates_on_their_way(int pe, std::size_t number) c
     for (int source = 0; source < machine_.n_pes(); ++source) {
         const auto flags = rings_[number]->flags(source, pe);
         for (std::size_t at = 0; at < flags.size(); ++at) {
-            const std::uint64_t first = read[static_cast<std::size_t>(source)].next;
+            const std::uint64_t first = ring_progress::ticket_of(read[static_cast<std::size_t>(source)].next);
             const std::size_t in_ring = (first + at) % flags.size();
             const std::size_t slot = static_cast<std::size_t>(source) * flags.size() + in_ring;
             const std::uint64_t ticket = first + at + std::uint64_t{taken[slot]} * flags.size();

@@ -100,8 +100,17 @@ device_heap_options payload_options(const communicator_options& o) {
             .quotas = {{"unexpected messages"}}};
 }
 
-matching_options engine_options(const communicator_options& o) {
-    return {.posted = o.requests + spare_places, .unexpected = places(o), .chains = 0, .rules = o.rules};
+/// Chains of an engine, or buckets of a table, twice as many as entries wait there. All requests may be receives of one
+/// engine, so it has entries for them; but engines share receives out, and chains that are longer lose nothing.
+std::uint32_t chains_of(const communicator_options& o, int n_pes) {
+    const std::uint32_t sharing =
+        o.rules.no_any_tag ? o.engines : std::min(o.engines, static_cast<std::uint32_t>(n_pes));
+    return std::bit_ceil(2 * std::max(o.requests / sharing, o.unexpected));
+}
+
+matching_options engine_options(const communicator_options& o, int n_pes) {
+    return {
+        .posted = o.requests + spare_places, .unexpected = places(o), .chains = chains_of(o, n_pes), .rules = o.rules};
 }
 
 }  // namespace
@@ -114,16 +123,18 @@ two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owne
       unexpected(owner, places(options)), free_places(owner, places(options)),
       returned(owner, returned_places(options)), state(owner, 1) {
     if (options.rules.is_unordered()) {
-        table.emplace(owner, places(options), options.requests);
+        table.emplace(owner, places(options), options.requests, chains_of(options, n_pes));
     } else {
-        engine.emplace(owner, engine_options(options));
+        engine.emplace(owner, engine_options(options, n_pes));
     }
     std::vector<std::uint32_t> all(places(options));
     std::iota(all.begin(), all.end(), 0);
     free_places.copy_in(all);
     shard_state empty{};
     empty.n_free = empty.min_free = places(options);
+    empty.opened = options.rules.is_unordered() || options.rules.no_unexpected ? 0 : 1;
     state.copy_in(&empty, 1);
+    read.copy_in(std::vector<ring_progress>(read.size(), {empty.opened != 0 ? ring_progress::open : 0, 0}));
 }
 
 two_sided_memory::two_sided_memory(machine& machine, const communicator_options& options, std::uint32_t number)
@@ -215,12 +226,10 @@ two_sided_ref two_sided_memory::ref(int pe) const {
 
 /// Of one engine, or table.
 std::uint64_t two_sided_memory::matching_bytes() const {
-    const std::uint64_t entries = std::uint64_t{options_.requests} + places(options_) + spare_places;
-    const std::uint64_t chains = std::bit_ceil(2 * (std::max(options_.requests, options_.unexpected) + spare_places));
-    if (!options_.rules.is_unordered()) {
-        return entries * (sizeof(match_entry) + 4) + 2 * match_kinds * chains * sizeof(match_chain);
-    }
-    return entries * sizeof(unordered_entry) + (chains + returned_places(options_)) * 8;
+    const int n_pes = machine_.n_pes();
+    if (!options_.rules.is_unordered()) return matching_engine::bytes_of(engine_options(options_, n_pes));
+    return unordered_table::bytes_of(places(options_), options_.requests, chains_of(options_, n_pes)) +
+           returned_places(options_) * sizeof(std::uint64_t);
 }
 
 std::uint64_t two_sided_memory::held_bytes() const {
@@ -247,8 +256,14 @@ void two_sided_memory::clear() {
 }
 
 matching_statistics two_sided_memory::statistics(const shard_memory& shard) const {
-    if (shard.engine) return shard.engine->statistics();
     const shard_state state = shard.state.copy_out()[0];
+    if (shard.engine) {
+        matching_statistics all = shard.engine->statistics();
+        all.counts.messages += state.met;
+        all.counts.receives += state.met;
+        all.counts.matches += state.met;
+        return all;
+    }
     matching_statistics all;
     all.counts = state.counts;
     all.counts.receives += state.met;
@@ -262,7 +277,7 @@ matching_statistics two_sided_memory::statistics(const shard_memory& shard) cons
 /// Slots of its rings whose messages have come in.
 std::uint64_t two_sided_memory::slots_taken(const shard_memory& shard) {
     std::uint64_t n = 0;
-    for (const ring_progress& ring : shard.read.copy_out()) n += ring.next;
+    for (const ring_progress& ring : shard.read.copy_out()) n += ring_progress::ticket_of(ring.next);
     for (const std::uint32_t taken : shard.taken.copy_out()) n += taken;
     return n;
 }

@@ -22,6 +22,11 @@ inline bool is_long_run() { return std::getenv("LANEWAY_SEEDS") != nullptr; }
 inline std::uint64_t chosen_seeds() {
     return is_long_run() ? std::strtoull(std::getenv("LANEWAY_SEEDS"), nullptr, 10) : checked_seeds;
 }
+/// The first of them, which LANEWAY_FIRST_SEED says where several processes share a long run.
+inline std::uint64_t first_seed() {
+    const char* const first = std::getenv("LANEWAY_FIRST_SEED");
+    return is_long_run() && first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+}
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::uint64_t thread_rounds = 8;  // it sees races that did no harm
 #else
@@ -146,7 +151,7 @@ inline options options_of(const std::string& devices, std::uint64_t round) {
 template <class Body>
 void repeat_rounds(const std::string& devices, std::uint64_t rounds, Body&& body) {
     ASSERT_GT(rounds, 0u);
-    for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (std::uint64_t round = is_checked(devices) ? first_seed() - 1 : 0; round < rounds; ++round) {
         const options o = options_of(devices, round);
         SCOPED_TRACE("devices " + devices + ", seed " + std::to_string(o.seed));
         ASSERT_NO_THROW(body(o));

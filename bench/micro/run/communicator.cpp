@@ -6,8 +6,10 @@
 // stores the words, a fence and a flag into the other's memory, which polls it. `message`: send and recv. `rate`: every
 // lane sends to its mate on the next PE and receives as many, with promises that let `engines` share them, under tags
 // of its own, with each of --team-loads (0: warps never match together); `unordered`: and with the promise that no
-// order is kept. On GPUs with `--requests 524288`, one for each lane and some to spare. `--ring-slots`: messages that
-// may be on their way from one PE to another, by each engine, in `rate` and `unordered`. All data is checked.
+// order is kept. `--requests`, a power of two: a lane has a receive, and a send where its ring is full, so two for
+// each; an H200 has 67,584 lanes in such a run, 16 warps a multiprocessor. Each engine has room for that many receives,
+// some 90 bytes each. `--ring-slots`: messages that may be on their way from one PE to another, by each engine, in
+// `rate` and `unordered`. All data is checked.
 #include <exception>
 #include <vector>
 
@@ -131,7 +133,7 @@ void measure_trips(const bench::arguments& args, const std::string& devices, boo
 void measure_rate(const bench::arguments& args, const std::string& devices, std::uint32_t engines, bool unordered,
                   std::uint32_t team_load, bench::json_lines& json) {
     options o = options_for(args, devices);
-    o.buffer_bytes = std::size_t{8} << 30;
+    o.buffer_bytes = std::size_t{64} << 30;  // a bound; many engines with many requests take tens of GiB
     runtime rt(o);
     const auto wrong = rt.allocate<std::uint64_t>(1), lanes = rt.allocate<std::uint64_t>(1);
     communicator_options how;

@@ -21,17 +21,17 @@ public:
         std::uint32_t at_a_time = 0;
         for (std::uint32_t turn = 0; turn < max_turns; ++turn) {
             const std::uint32_t place = start + turn * 0x9e3779b9u;
-            bool sure = in_open_page(ctx, use, wanted, place, found);
+            in_open_page(ctx, use, wanted, place, found);
             // Where nothing can be opened nobody waits for a turn: all are refused at once.
-            if (found.count != 0 || (sure && nothing_left(ctx, use))) return found;
+            if (found.count != 0 || nothing_left(ctx, use)) return found;
             // Few lanes of all that find no room open a page for them: else each would have one.
             if (turn == 0) at_a_time = openers(ctx, use);
             std::uint32_t* const word = heap_.opener_of(use, quota_, (start + turn) % at_a_time);
             if (words_.begins_turn(ctx, word)) {
-                sure = in_open_page(ctx, use, wanted, place, found);
-                if (found.count == 0) sure = in_fresh_page(ctx, use, wanted, place, found) && sure;
+                in_open_page(ctx, use, wanted, place, found);
+                if (found.count == 0) in_fresh_page(ctx, use, wanted, place, found);
                 words_.end_turn(ctx, word);
-                if (found.count != 0 || sure) return found;
+                if (found.count != 0) return found;
             }
             be_patient(ctx, turn);
         }
@@ -109,19 +109,20 @@ private:
     }
 
     /// Whether there is neither a page with room nor one that the quota could have, to be seen without taking anything,
-    /// so that lanes that ask in vain do not make each other unsure.
+    /// so that lanes that ask in vain do not make each other unsure. Pages that others have in hand are in no set.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool nothing_left(Ctx& ctx, std::uint32_t use) const {
-        const quota_word before = words_.in_hand(ctx);
+        // A quota that may have no more pages has to do with its own only.
+        const bool may_grow = allowed_.has_room(ctx, quota_, 1);
+        const std::uint32_t first = may_grow ? 0 : quota_, end = may_grow ? heap_.n_quotas : quota_ + 1;
+        const quota_word before = words_.in_hand(ctx, first, end);
         if (before.in_hand() != 0 || !heap_.set_of(use, quota_).is_empty(ctx)) return false;
-        if (!heap_.set_of(heap_.idle(), quota_).is_empty(ctx)) return false;
-        if (allowed_.has_room(ctx, quota_, 1)) {
-            if (!heap_.set_of(page_word::free, 0).is_empty(ctx)) return false;
-            for (std::uint32_t quota = 0; quota < heap_.n_quotas; ++quota) {
-                if (!heap_.set_of(heap_.idle(), quota).is_empty(ctx)) return false;
-            }
+        if (may_grow ? !heap_.set_of(page_word::free, 0).is_empty(ctx) : allowed_.has_room(ctx, quota_, 1))
+            return false;
+        for (std::uint32_t quota = first; quota < end; ++quota) {
+            if (!heap_.set_of(heap_.idle(), quota).is_empty(ctx)) return false;
         }
-        return words_.is_same(ctx, before, 0);
+        return words_.is_same(ctx, before, 0, first, end);
     }
     /// The same for pages in a row.
     template <class Ctx>
@@ -135,87 +136,71 @@ private:
         return words_.is_same(ctx, before, 0);
     }
 
-    /// Both of these set what they found; else they say whether they have seen all there was.
+    /// Both of these set what they found.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool in_open_page(Ctx& ctx, std::uint32_t use, std::uint32_t wanted, std::uint32_t start,
-                                               page_reservation& found) const {
+    LANEWAY_FN void in_open_page(Ctx& ctx, std::uint32_t use, std::uint32_t wanted, std::uint32_t start,
+                                 page_reservation& found) const {
         bool contended = false;
         std::uint32_t looks = 0;
-        const bool sure = heap_.set_of(use, quota_).find(ctx, start, [&](std::uint32_t page) {
+        (void)heap_.set_of(use, quota_).find(ctx, start, [&](std::uint32_t page) {
             found = {page, words_.reserve_in(ctx, page, use, quota_, wanted, contended)};
             return found.count != 0 || ++looks == max_looks;
         });
-        return sure && !contended && looks < max_looks;
     }
     /// Takes the first free page from the begin of the region on; where none is free, or the quota has no more, a page
     /// of another size in which nothing is held, or, within the quota, of another quota.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool in_fresh_page(Ctx& ctx, std::uint32_t use, std::uint32_t wanted, std::uint32_t start,
-                                                page_reservation& found) const {
+    LANEWAY_FN void in_fresh_page(Ctx& ctx, std::uint32_t use, std::uint32_t wanted, std::uint32_t start,
+                                  page_reservation& found) const {
         const std::uint32_t room = heap_.capacity(use);
         const std::uint32_t count = wanted < room ? wanted : room;
-        const quota_answer answer = allowed_.take(ctx, quota_, 1);
-        const bool within = answer == quota_answer::taken;
-        const bool sure = claim_fresh(ctx, page_word::of(use, quota_, count), within, start, found);
-        if (within) {
-            if (found.count == 0) allowed_.give(ctx, quota_, 1);
-            allowed_.finish(ctx, quota_);
-        }
-        if (found.count != 0 && count < room) heap_.set_of(use, quota_).insert(ctx, found.page);
-        return found.count != 0 || (sure && answer != quota_answer::contended);
-    }
-    /// Makes `to` of a page; `within`: its quota has counted one more.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool claim_fresh(Ctx& ctx, page_word to, bool within, std::uint32_t start,
-                                              page_reservation& found) const {
+        const page_word to = page_word::of(use, quota_, count);
+        // In hand until it is in its set: who saw neither the page nor a hand would take it that nothing is left.
         const auto made = [&](std::uint32_t page) {
-            found = {page, to.number()};
+            found = {page, count};
+            if (count < room) heap_.set_of(use, quota_).insert(ctx, page);
             return true;
         };
-        bool sure = true;
+        const bool within = allowed_.take(ctx, quota_, 1) == quota_answer::taken;
         if (within) {
             const std::uint32_t first = start % (1u << page_set::place_bits);
-            sure = heap_.set_of(page_word::free, 0).find(ctx, first, [&](std::uint32_t page) {
+            (void)heap_.set_of(page_word::free, 0).find(ctx, first, [&](std::uint32_t page) {
                 return words_.claim(ctx, page, to) && made(page);
             });
         }
         for (std::uint32_t i = 0; found.count == 0 && i < (within ? heap_.n_quotas : 1); ++i) {
             const std::uint32_t other = quota_ + i < heap_.n_quotas ? quota_ + i : quota_ + i - heap_.n_quotas;
-            sure = each_idle(ctx, other, start, to, made) && sure;
-            if (found.count != 0 && within) allowed_.give(ctx, other, 1);  // else it stays the quota's
+            in_idle_page(ctx, other, start, to, [&](std::uint32_t page) {
+                if (within) allowed_.give(ctx, other, 1);  // else it stays the quota's
+                return made(page);
+            });
         }
-        return sure;
+        if (within && found.count == 0) allowed_.give(ctx, quota_, 1);
+        if (within) allowed_.finish(ctx, quota_);
     }
-    /// Makes `to` of pages of a quota in which nothing is held, until `made(page)` returns true. Whether it has seen
-    /// all there were, where it never did.
+    /// Makes `to` of pages of a quota in which nothing is held, until `made(page)` returns true. They are in hand from
+    /// before the first till behind the last; where there are none, nothing is, so that lanes that ask in vain do not
+    /// make each other unsure.
     template <class Ctx, class Made>
-    LANEWAY_FN bool each_idle(Ctx& ctx, std::uint32_t quota, std::uint32_t start, page_word to, Made&& made) const {
-        bool lost = false;
-        const bool sure = heap_.set_of(heap_.idle(), quota).find(ctx, start, [&](std::uint32_t page) {
-            const page_claim claim = words_.adopt(ctx, page, quota, to);
-            lost = lost || claim == page_claim::lost;
-            return claim == page_claim::made && made(page);
-        });
-        return sure && !lost;
-    }
-
-    /// Frees all pages of a quota in which nothing is held. They are in hand from before the first till behind the
-    /// last; where there are none, nothing is, so that lanes that ask in vain do not make each other unsure.
-    template <class Ctx>
-    LANEWAY_FN void free_idle(Ctx& ctx, std::uint32_t quota) const {
-        if (heap_.set_of(heap_.idle(), quota).is_empty(ctx)) return;
+    LANEWAY_FN void in_idle_page(Ctx& ctx, std::uint32_t quota, std::uint32_t start, page_word to, Made&& made) const {
+        const page_set idle = heap_.set_of(heap_.idle(), quota);
+        if (idle.is_empty(ctx)) return;
         allowed_.hold(ctx, quota);
-        (void)each_idle(ctx, quota, 0, {page_word::span_body}, [&](std::uint32_t page) {
-            allowed_.give(ctx, quota, 1);  // before another lane can have the page, and count it
-            words_.free_page(ctx, page);
-            return false;
+        (void)idle.find(ctx, start, [&](std::uint32_t page) {
+            return words_.adopt(ctx, page, quota, to) == page_claim::made && made(page);
         });
         allowed_.finish(ctx, quota);
     }
     template <class Ctx>
     LANEWAY_FN void claim_within_quota(Ctx& ctx, std::uint32_t count, page_reservation& found) const {
         // Idle pages first: else spans would lie between them as it happens, and break up what is free.
-        for (std::uint32_t quota = 0; quota < heap_.n_quotas; ++quota) free_idle(ctx, quota);
+        for (std::uint32_t quota = 0; quota < heap_.n_quotas; ++quota) {
+            in_idle_page(ctx, quota, 0, {page_word::span_body}, [&](std::uint32_t page) {
+                allowed_.give(ctx, quota, 1);  // before another lane can have the page, and count it
+                words_.free_page(ctx, page);
+                return false;
+            });
+        }
         const quota_answer answer = allowed_.take(ctx, quota_, count);
         found.contended = answer == quota_answer::contended;
         if (answer != quota_answer::taken) return;

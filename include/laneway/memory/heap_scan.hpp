@@ -134,6 +134,8 @@ private:
         const std::uint32_t capacity = heap_.capacity(use);
         const std::uint32_t count = wanted < capacity ? wanted : capacity;
         const page_word to = page_word::of(use, quota_, count);
+        const bool adopts = !words_.belongs(now, use, quota_) && now.bits != page_word::free && may_become(now, within);
+        if (adopts) allowed_.hold(ctx, now.quota());  // until it is in its set, as in heap_pages
         if (words_.belongs(now, use, quota_)) {
             bool contended = false;
             found = {page, words_.reserve_in(ctx, page, use, quota_, wanted, contended)};
@@ -142,7 +144,7 @@ private:
         } else if (within && now.bits == page_word::free) {
             if (words_.claim(ctx, page, to)) found = {page, count};
             sure = sure && found.count != 0;
-        } else if (may_become(now, within)) {
+        } else if (adopts) {
             const page_claim claim = words_.adopt(ctx, page, now.quota(), to);
             if (claim == page_claim::made) found = {page, count};
             if (claim == page_claim::made && within) allowed_.give(ctx, now.quota(), 1);
@@ -152,6 +154,7 @@ private:
         if (found.count != 0 && words_.belongs(words_.look(ctx, page), use, quota_)) {
             heap_.set_of(use, quota_).insert(ctx, page);
         }
+        if (adopts) allowed_.finish(ctx, now.quota());
         return found.count != 0;
     }
 

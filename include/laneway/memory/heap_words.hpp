@@ -129,24 +129,34 @@ public:
         ctx.store(word, 0u, order::release, scope::device);
     }
 
-    /// The words of all quotas, in one: the same later, with `in_hand` as many as the lane has taken itself, says that
-    /// no lane had pages in hand between. For the count of finished lanes grows, and while it does not, nothing else
-    /// that is added makes up for what is taken away.
+    /// The words of quotas, in one: the same later, with `in_hand` as many as the lane has taken itself, says that no
+    /// lane had pages of these in hand between. For the count of finished lanes grows, and while it does not, nothing
+    /// else that is added makes up for what is taken away.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN quota_word in_hand(Ctx& ctx) const {
+    [[nodiscard]] LANEWAY_FN quota_word in_hand(Ctx& ctx, std::uint32_t first, std::uint32_t end) const {
         // Partner: the releases in page_quota: what is claimed by lanes that have finished is seen behind this.
         quota_word sum;
-        for (std::uint32_t quota = 0; quota < heap_.n_quotas; ++quota) {
+        for (std::uint32_t quota = first; quota < end; ++quota) {
             sum.bits +=
                 ctx.load(heap_.counters_of(quota) + device_heap_layout::pages_held, order::acquire, scope::device);
         }
         return sum;
     }
+    /// Of all quotas.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN quota_word in_hand(Ctx& ctx) const {
+        return in_hand(ctx, 0, heap_.n_quotas);
+    }
     /// See in_hand.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool is_same(Ctx& ctx, quota_word before, std::uint64_t own) const {
+    [[nodiscard]] LANEWAY_FN bool is_same(Ctx& ctx, quota_word before, std::uint64_t own, std::uint32_t first,
+                                          std::uint32_t end) const {
         ctx.fence(scope::device);  // what was looked at comes before the second look
-        return before.in_hand() == own && in_hand(ctx).bits == before.bits;
+        return before.in_hand() == own && in_hand(ctx, first, end).bits == before.bits;
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool is_same(Ctx& ctx, quota_word before, std::uint64_t own) const {
+        return is_same(ctx, before, own, 0, heap_.n_quotas);
     }
 
 private:

@@ -51,7 +51,8 @@ public:
         note_peak(ctx, all, all_before + count);
         return quota_answer::taken;
     }
-    /// A lane is about to free pages; finish() follows when they are free. Relaxed: it frees them by a release.
+    /// A lane is about to free pages, or to give them another size; finish() follows when they are in the set of those
+    /// that are free, or have room. Relaxed: it changes their words by a release.
     template <class Ctx>
     LANEWAY_FN void hold(Ctx& ctx, std::uint32_t quota) const {
         ctx.fetch_add(heap_.counters_of(quota) + device_heap_layout::pages_held, quota_word::one_in_hand,

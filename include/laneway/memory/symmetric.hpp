@@ -7,11 +7,13 @@
 namespace laneway {
 
 /// Where a PE's part of a segment lies; null where there is none, or out of reach.
-template <class Ctx>
-[[nodiscard]] LANEWAY_FN void* base_of_segment(const Ctx& ctx, std::uint32_t segment, int pe) {
-    const auto& env = ctx.environment();
+[[nodiscard]] LANEWAY_FN void* base_of_segment(const pe_environment& env, std::uint32_t segment, int pe) {
     return env.segments[static_cast<std::size_t>(segment) * static_cast<std::size_t>(env.n_pes) +
                         static_cast<std::size_t>(pe)];
+}
+template <class Ctx>
+[[nodiscard]] LANEWAY_FN void* base_of_segment(const Ctx& ctx, std::uint32_t segment, int pe) {
+    return base_of_segment(ctx.environment(), segment, pe);
 }
 
 /// Names one element of a symmetric array, on whichever PE it is looked at.
@@ -55,12 +57,15 @@ private:
 };
 
 /// Whether the array that the element belongs to holds `count` elements from there on. Any lane.
-template <class Ctx, class T>
-[[nodiscard]] LANEWAY_FN bool exists(const Ctx& ctx, symmetric_ptr<T> element, std::uint64_t count = 1) {
-    const auto& env = ctx.environment();
+template <class T>
+[[nodiscard]] LANEWAY_FN bool exists(const pe_environment& env, symmetric_ptr<T> element, std::uint64_t count = 1) {
     if (element.segment >= env.n_segments) return false;
     const std::uint64_t held = env.segment_bytes[element.segment] / sizeof(T);
     return element.index <= held && count <= held - element.index;
+}
+template <class Ctx, class T>
+[[nodiscard]] LANEWAY_FN bool exists(const Ctx& ctx, symmetric_ptr<T> element, std::uint64_t count = 1) {
+    return exists(ctx.environment(), element, count);
 }
 
 /// Ends the run for elements of a PE that do not exist, from `first` on. Any lane; returns bad_address.

@@ -41,8 +41,8 @@ public:
 
     LANEWAY_FN communicator_agent(Ctx& ctx, Out& out, const two_sided_ref& view, const host_messages_ref& host,
                                   std::byte* shared)
-        : view_(view), host_(host), shared_(*reinterpret_cast<communicator_shared*>(shared)),
-          calls_(view, shared_.ends, out, first_turn(ctx)), out_(out), together_(out, shared_.calls) {}
+        : of_pe_(view), host_(host), shared_(*reinterpret_cast<communicator_shared*>(shared)), view_(shared_.ends.view),
+          calls_(view_, shared_.ends, out, first_turn(ctx)), out_(out), together_(out, shared_.calls) {}
 
     [[nodiscard]] LANEWAY_FN std::uint32_t rank(const Ctx& ctx) const { return static_cast<std::uint32_t>(ctx.pe()); }
     [[nodiscard]] LANEWAY_FN std::uint32_t size(const Ctx& ctx) const {
@@ -59,13 +59,13 @@ public:
     LANEWAY_FN status send(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination, std::int64_t tag,
                            width lanes = width::lane) {
         message_request sent;
-        return send_with(ctx, lanes, buffer_of(ctx, data, count), {destination, tag}, true, sent);
+        return send_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), {destination, tag}, true, sent);
     }
     /// The same without waiting: the elements stay as they are until the request is over.
     template <class Data>
     LANEWAY_FN status isend(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination, std::int64_t tag,
                             message_request& sent, width lanes = width::lane) {
-        return send_with(ctx, lanes, buffer_of(ctx, data, count), {destination, tag}, false, sent);
+        return send_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), {destination, tag}, false, sent);
     }
     /// Synchronous sends: over when a receive has got the message, however short it is. Those of 49 to 56 bytes also
     /// take memory that all lanes of the PE reach, and ranks have to reach each other's memory.
@@ -73,12 +73,14 @@ public:
     LANEWAY_FN status ssend(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination, std::int64_t tag,
                             width lanes = width::lane) {
         message_request sent;
-        return send_with(ctx, lanes, buffer_of(ctx, data, count), {destination, tag, true}, true, sent);
+        return send_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), {destination, tag, true}, true,
+                         sent);
     }
     template <class Data>
     LANEWAY_FN status issend(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination,
                              std::int64_t tag, message_request& sent, width lanes = width::lane) {
-        return send_with(ctx, lanes, buffer_of(ctx, data, count), {destination, tag, true}, false, sent);
+        return send_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), {destination, tag, true}, false,
+                         sent);
     }
 
     /// Receives a message of `count` elements at most from a rank, or any_source, under a tag, or any_tag. What is
@@ -87,13 +89,15 @@ public:
     LANEWAY_FN status recv(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t source, std::int64_t tag,
                            message_status* got = nullptr, width lanes = width::lane) {
         message_request begun;
-        return receive_with(ctx, lanes, buffer_of(ctx, data, count), source, tag, true, begun, got);
+        return receive_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), source, tag, true, begun,
+                            got);
     }
     /// The same without waiting: the memory is the receive's until the request is over.
     template <class Data>
     LANEWAY_FN status irecv(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t source, std::int64_t tag,
                             message_request& begun, width lanes = width::lane) {
-        return receive_with(ctx, lanes, buffer_of(ctx, data, count), source, tag, false, begun, nullptr);
+        return receive_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), source, tag, false, begun,
+                            nullptr);
     }
 
     /// A receive and a send at once, so that ranks may exchange in a circle.
@@ -235,7 +239,7 @@ public:
     template <class Data>
     LANEWAY_FN status imrecv(Ctx& ctx, const Data& data, std::uint64_t count, const message_request& message,
                              width lanes = width::lane) {
-        const message_buffer buffer = buffer_of(ctx, data, count);
+        const message_buffer buffer = buffer_of(shared_.ends.environment, data, count);
         return call_by_one(ctx, lanes,
                            [&](message_result& one) { one.code = calls_.receive_match(ctx, buffer, message); })
             .code;
@@ -256,7 +260,7 @@ public:
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.warp() != 0 || ctx.lane() != 0) return;
         shared_ = {};
-        shared_.ends.fill(view_, ctx.n_pes());
+        shared_.ends.fill(of_pe_, ctx.environment());
     }
     LANEWAY_FN bool poll(Ctx& ctx) {
         const shard_team<Ctx> team(shared_.team);
@@ -376,9 +380,14 @@ private:
     }
     LANEWAY_FN status send_with(Ctx& ctx, width lanes, const message_buffer& buffer, const message_target& to,
                                 bool waits, message_request& sent) {
+        drawn_ticket drawn;
+        if (lanes == width::lane && calls_.sender().send_alone(ctx, buffer, to, drawn)) {
+            sent = message_request::finished();
+            return status::ok;
+        }
         const message_result r = call(ctx, lanes, [&](width by) {
             message_result begun;
-            begun.code = calls_.sender().start(ctx, by, buffer, to, waits, begun.request);
+            begun.code = calls_.sender().start(ctx, by, buffer, to, waits, begun.request, drawn);
             return waits ? completed(ctx, by, begun) : begun;
         });
         sent = r.request;
@@ -409,9 +418,10 @@ private:
         return begun;
     }
 
-    const two_sided_ref& view_;
+    const two_sided_ref& of_pe_;  ///< until the block has a view of its own
     const host_messages_ref& host_;
     communicator_shared& shared_;
+    const two_sided_ref& view_;
     message_calls<Ctx, Out> calls_;
     Out& out_;
     shared_calls<Ctx, Out> together_;

@@ -17,6 +17,14 @@ LANEWAY_FN int rank_in(const Ctx& ctx, lane_mask mask) {
     return Ctx::count_lanes(mask & ((lane_mask{1} << ctx.lane()) - 1));
 }
 
+/// Whether the lane has come without others of its warp. Where all that hangs on it is how it goes on alone, as no
+/// collective follows: GPUs then need no mask that tells groups apart.
+template <class Ctx>
+[[nodiscard]] LANEWAY_FN bool comes_alone(Ctx& ctx) {
+    if constexpr (requires { ctx.is_alone(); }) return ctx.is_alone();
+    return Ctx::count_lanes(ctx.converged()) == 1;
+}
+
 /// Those lanes of the mask whose key is this lane's, called by exactly the lanes of the mask. What lanes do together is
 /// of one object, and the lanes of a warp may use several of one type at once, as the code is one: the address of what
 /// an object has to itself in the PE's memory is a key.

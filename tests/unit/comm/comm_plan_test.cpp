@@ -269,7 +269,8 @@ TEST(comm_plan_test, WhatIsHeldAlreadyCounts) {
     pes[1].held_bytes = 3 * mib;
     const std::string what = refusal<plain>(pes, o);
     EXPECT_NE(what.find("PE 1 (cpu:1)"), std::string::npos) << what;
-    EXPECT_NE(what.find("; 3145728 of them are of host calls and one-sided gets"), std::string::npos) << what;
+    EXPECT_NE(what.find("; 3145728 of them are of components, host calls and one-sided gets"), std::string::npos)
+        << what;
 }
 
 TEST(comm_plan_test, WhatIsPlannedIsAllocated) {

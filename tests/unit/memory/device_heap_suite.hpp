@@ -190,6 +190,49 @@ TEST_P(device_heap_test, RoomOfAPageThatAnotherLaneIsOpeningIsFound) {
     EXPECT_EQ(served.copy_out()[0], heap.ref().layout().capacity(use) - 1);
 }
 
+/// So many lanes ask once, and count what comes of it.
+struct asking_program {
+    static constexpr int cuda_warps = 2;
+    device_heap_ref heap;
+    std::size_t bytes = 0;
+    std::uint64_t lanes = 0;  ///< that ask
+    std::uint64_t* asked = nullptr;
+    std::uint64_t* got = nullptr;  ///< served, refused, contended
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.fetch_add(asked, 1, order::relaxed, scope::device) >= lanes) return;
+        const heap_piece piece = heap.request(ctx, bytes);
+        const int what = piece.address != nullptr ? 0 : piece.contended ? 2 : 1;
+        ctx.fetch_add(got + what, 1, order::relaxed, scope::device);
+    }
+};
+
+// Of a page that a lane is opening, or gives another size, others may have the rest: who asks for a piece meanwhile is
+// not told that there is none.
+TEST_P(device_heap_test, NobodyIsRefusedWhileTheLastPageIsOpened) {
+    every_round_within(GetParam(), [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        const device_heap heap(machine.device(0), {.bytes = 1024, .page_bytes = 1024});
+        constexpr std::uint64_t pieces = 8;
+        if (o.seed % 2 == 0) {  // the page has another size, and nothing in it
+            EXPECT_EQ(fill(machine, heap, 0, 64, 1), 1u);
+            free_all(machine, heap, heap.live());
+        }
+        for (const std::uint64_t lanes : {pieces, pieces + 4}) {
+            const buffer<std::uint64_t> counters(machine.device(0), 4);
+            run_programs(machine, small_grid(machine), 100, [&](int) {
+                return asking_program{heap.ref(), 1024 / pieces, lanes, counters.data(), counters.data() + 1};
+            });
+            const std::vector<std::uint64_t> seen = counters.copy_out();
+            const std::uint64_t all = std::min(seen[0], lanes);
+            EXPECT_EQ(seen[1] + seen[2] + seen[3], all);
+            EXPECT_LE(seen[2], all > pieces ? all - pieces : 0) << "refused while there was room";
+            free_all(machine, heap, heap.live());
+        }
+    });
+}
+
 /// A lane opens pages for nothing all the time, or has the last page of the quota in hand, for so many turns; the
 /// others ask for pieces of random sizes, of which there are enough, and look at what they have written before they
 /// free them.

@@ -184,5 +184,29 @@ TEST_P(communicator_cases, LanesWaitForRequests) {
     });
 }
 
+/// A further engine takes room for receives of all requests, and no more: chains of keys, which it would have most of,
+/// are shared out like the receives.
+TEST(communicator_memory, OfFurtherEnginesIsThatOfTheirEntries) {
+    options o;
+    o.devices = "checked:1";
+    runtime rt(o);
+    communicator_options how;
+    how.requests = 16384;
+    how.unexpected = 32;
+    how.ring_slots = 4;
+    how.eager_bytes = 64;
+    how.rules = {.no_any_source = true, .no_any_tag = true};
+    for (const bool unordered : {false, true}) {
+        how.rules.allow_overtaking = unordered;
+        const auto held_by = [&](std::uint32_t engines) {
+            how.engines = engines;
+            return rt.communicator(how).held_bytes(0);
+        };
+        const std::uint64_t of_one = held_by(1), of_many = held_by(64);
+        const std::uint64_t a_receive = (of_many - of_one) / 63 / how.requests;
+        EXPECT_LE(a_receive, unordered ? 48u : 92u);
+    }
+}
+
 }  // namespace
 }  // namespace laneway::test

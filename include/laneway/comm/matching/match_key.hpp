@@ -58,6 +58,12 @@ struct match_rules {
     /// Whether any message will do for a receive of its key: an unordered_table matches then.
     [[nodiscard]] LANEWAY_FN bool is_unordered() const { return no_any_source && no_any_tag && allow_overtaking; }
 
+    /// Kinds of key that receives may ask for, by match_key::wildcards, a bit each.
+    [[nodiscard]] LANEWAY_FN std::uint32_t allowed_kinds() const {
+        const std::uint32_t by_source = no_any_source ? 0b0101 : 0b1111;
+        return by_source & (no_any_tag ? 0b0011 : 0b1111);
+    }
+
     /// Which of `n` engines, a power of two, matches a message, or a receive: they share the keys of a communicator as
     /// far as its promises allow, and each still matches in MPI's order. Without promises one engine has all.
     [[nodiscard]] LANEWAY_FN std::uint32_t engine_of(const match_key& key, std::uint32_t n) const {

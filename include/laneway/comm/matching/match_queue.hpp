@@ -48,7 +48,7 @@ struct alignas(16) match_queue_state {
 /// Device view. `capacity` entries, numbered from 0; `n_chains` of each kind is a power of two.
 struct match_queue_ref {
     match_entry* entries = nullptr;
-    match_chain* chains = nullptr;          ///< of all kinds, one kind behind the other; zeroed before use
+    match_chain* chains = nullptr;          ///< of each kind that is asked for, one behind the other; zeroed before use
     std::uint32_t* free_entries = nullptr;  ///< a stack, which holds all numbers before use
     match_queue_state* state = nullptr;
     std::uint32_t capacity = 0;

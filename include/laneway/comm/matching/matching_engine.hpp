@@ -51,12 +51,7 @@ struct matching_engine_ref {
 
 private:
     [[nodiscard]] LANEWAY_FN bool breaks_rules(const match_key& receive) const {
-        return (allowed_kinds() >> receive.wildcards() & 1) == 0;
-    }
-    /// Of receives, a bit each.
-    [[nodiscard]] LANEWAY_FN std::uint32_t allowed_kinds() const {
-        const std::uint32_t by_source = rules.no_any_source ? 0b0101 : 0b1111;
-        return by_source & (rules.no_any_tag ? 0b0011 : 0b1111);
+        return (rules.allowed_kinds() >> receive.wildcards() & 1) == 0;
     }
 
     [[nodiscard]] static LANEWAY_FN bool is_single(std::uint32_t kinds) { return (kinds & (kinds - 1)) == 0; }
@@ -243,7 +238,8 @@ LANEWAY_FN match_result matching_engine_ref::arrive_together(Team& team, bool ac
     if (found != 0) result = match_with(posted.entries[found - 1]);
     const std::uint32_t matched = any_posted ? posted.remove(team, found != 0, found - 1) : 0;
     const bool waits = comes && found == 0 && !rules.no_unexpected;
-    const std::uint32_t queued = matched < all ? unexpected.append(team, waits, message, handle, allowed_kinds()) : 0;
+    const std::uint32_t queued =
+        matched < all ? unexpected.append(team, waits, message, handle, rules.allowed_kinds()) : 0;
     if (comes && found == 0) result.outcome = waits ? match_outcome::queued : match_outcome::refused;
     count(team, 0, all, queued, matched, looks);
     return result;
@@ -368,7 +364,7 @@ LANEWAY_FN match_result matching_engine_ref::exchange_together(Team& team, bool 
     std::uint32_t queued = 0;
     if (left.messages > met) {
         const bool waits = left.comes && !rules.no_unexpected;
-        queued = unexpected.append(team, waits, key, handle, allowed_kinds());
+        queued = unexpected.append(team, waits, key, handle, rules.allowed_kinds());
         if (left.comes) result.outcome = waits ? match_outcome::queued : match_outcome::refused;
     }
     count(team, receives, messages, queued, left.matched, left.looks);
@@ -404,7 +400,7 @@ template <class Ctx>
 LANEWAY_FN match_result matching_engine_ref::cancel(Ctx& ctx, bool active, const match_key& receive,
                                                     std::uint32_t handle) const {
     std::uint32_t found = 0;
-    if (active) {
+    if (active && !breaks_rules(receive)) {  // else it has never waited, and there are no chains for it
         found = posted.chains[posted.chain_of(receive)].first;
         const auto is_it = [&](const match_entry& entry) { return entry.handle == handle && entry.key == receive; };
         while (found != 0 && !is_it(posted.entries[found - 1])) {

@@ -10,7 +10,8 @@ namespace laneway {
 struct matching_options {
     std::uint32_t posted = 1024;      ///< receives that wait at once
     std::uint32_t unexpected = 1024;  ///< messages that wait at once
-    /// Of each kind of key in each queue, a power of two; 0: twice as many as the longer queue has entries.
+    /// Of each kind of key in each queue, a power of two; 0: twice as many as the longer queue has entries. Fewer take
+    /// less memory, and are searched for longer where queues are full.
     std::uint32_t chains = 0;
     match_rules rules;
 };
@@ -29,6 +30,8 @@ public:
     matching_engine(const std::shared_ptr<device>& owner, const matching_options& options);
 
     [[nodiscard]] matching_engine_ref ref() const;
+    /// Memory of such an engine.
+    [[nodiscard]] static std::uint64_t bytes_of(const matching_options& options);
     /// Host, between runs.
     [[nodiscard]] matching_statistics statistics() const;
     /// Messages that wait for receives, in their order. Host, between runs.
@@ -36,7 +39,7 @@ public:
 
 private:
     struct queue_memory {
-        queue_memory(const std::shared_ptr<device>& owner, std::uint32_t capacity, std::uint32_t chains);
+        queue_memory(const std::shared_ptr<device>& owner, std::uint32_t capacity, const matching_options& options);
 
         [[nodiscard]] match_queue_ref ref() const;
 
@@ -44,6 +47,7 @@ private:
         buffer<match_chain> chains;
         buffer<std::uint32_t> free_entries;
         buffer<match_queue_state> state;
+        std::uint32_t n_chains;  ///< of each kind
     };
 
     match_rules rules_;
@@ -61,6 +65,8 @@ public:
                     std::uint32_t buckets = 0);
 
     [[nodiscard]] unordered_table_ref ref() const;
+    /// Memory of such a table.
+    [[nodiscard]] static std::uint64_t bytes_of(std::uint32_t messages, std::uint32_t receives, std::uint32_t buckets);
     /// What waits, in no order. Host, between runs.
     struct waiting_entry {
         match_key key;

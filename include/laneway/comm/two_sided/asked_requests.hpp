@@ -30,7 +30,8 @@ public:
         if (n == 0) return false;
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) {
-            ctx.store(answered, first + static_cast<std::uint64_t>(n), order::relaxed, scope::device);
+            // Partner: the acquire load in direct_receive: who sees it finds no ring open as it was before the turn.
+            ctx.store(answered, first + static_cast<std::uint64_t>(n), Ctx::tagged_order, scope::device);
         }
         const bool active = ctx.lane() < n;
         if (all == request_kind::probe || all == request_kind::match) let_in_awaited(ctx);

@@ -10,6 +10,11 @@
 // The order is MPI's all the same. The receive counts as posted when the lock has been taken: then no other is about to
 // be posted, and none that waits asks for the message; and of messages that the receive could take, those that wait are
 // looked for first, and those before it in its ring are none.
+//
+// Where neither a receive waits nor a message, all this is known without the lock: whoever gave the shard back has left
+// its rings open. Then one compare-and-swap takes the next message of a ring. A turn closes the rings before it does
+// anything, so it fails where a turn has begun since the lane looked; and if one has also ended, and left the ring open
+// with the same message next, again nothing waits.
 #pragma once
 
 #include "laneway/comm/two_sided/message_sender.hpp"
@@ -22,6 +27,7 @@ namespace laneway {
 struct taken_message {
     bool held = false;
     bool waited = false;       ///< in the engine, else it was in its ring
+    bool ends = false;         ///< the run is ending, as the lane has seen when it began to look
     std::uint32_t place = 0;   ///< among those that wait
     std::uint64_t ticket = 0;  ///< in its ring
     incoming_message message;
@@ -51,6 +57,8 @@ public:
         if (looks > 1) ctx.fetch_add(watchers, 1u, order::relaxed, scope::device);
         place at(*this, key_.source == any_source ? draw_source(ctx) : static_cast<int>(key_.source), most);
         at.ticket = at.next(ctx);
+        // Its answer is not waited for.
+        const std::uint32_t told = ctx.load(&ends_.environment.control->stop, order::relaxed, scope::device);
         outcome seen = outcome::busy;
         for (int i = 0; i < looks && seen == outcome::busy; ++i) {
             if (i % 64 == 63 && stopped(ctx)) break;  // the queues tell the caller
@@ -61,6 +69,7 @@ public:
             seen = look(ctx, at, into, found);
         }
         if (looks > 1) ctx.fetch_add(watchers, ~0u, order::relaxed, scope::device);
+        found.ends = told != stop_word::none;
         return seen == outcome::taken;
     }
 
@@ -71,7 +80,9 @@ public:
         delivery_.drop(ctx, shard_, true, found.place);
         places.put_back(ctx, true, found.place);
         places.note_waiting(ctx);
-        delivery_.fence(ctx, static_cast<int>(found.message.key.source));
+        const auto source = static_cast<int>(found.message.key.source);
+        if (ring_reader<Ctx>(view_, shard_).may_open()) open(ctx, source);
+        delivery_.fence(ctx, source);
         answer(ctx, found.message);
         shard_lock<Ctx>(*shard_.state).give_back(ctx, view_, 0);
     }
@@ -86,7 +97,7 @@ private:
     /// loaded from there has to be loaded again behind each acquire.
     struct place {
         LANEWAY_FN place(const direct_receive& of, int first, std::uint64_t longest)
-            : state(of.shard_.state), counts(of.shard_.engine.counts), most(longest) {
+            : state(of.shard_.state), most(longest) {
             go_to(of, first);
         }
         LANEWAY_FN void go_to(const direct_receive& of, int to) {
@@ -96,7 +107,7 @@ private:
             is_held_up = false;
         }
         [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx) const {
-            return ctx.load(&read->next, order::relaxed, scope::device);
+            return ring_progress::ticket_of(ctx.load(&read->next, order::relaxed, scope::device));
         }
         /// To the next message of the ring, if it can have come.
         LANEWAY_FN bool advance(Ctx& ctx) {
@@ -116,7 +127,6 @@ private:
         }
 
         shard_state* state;
-        match_counts* counts;
         std::uint64_t most;  ///< bytes of a payload in a slot
         int source = 0;
         chunk_receiver in;
@@ -124,6 +134,7 @@ private:
         std::uint64_t ticket = 0;
         std::uint64_t looked_at = 0;  ///< what `waiting` said when the lane looked for a message that waits
         int tries = 0;                ///< for the lock
+        bool was_open = false;        ///< the ring, until the lane had the lock
         bool is_held_up = false;      ///< by a receive that has been asked for, or waits; then what the shard said:
         std::uint64_t held_next = 0, held_waiting = 0, held_answered = 0;
         std::uint32_t held_posted = 0;
@@ -137,9 +148,12 @@ private:
     };
     /// What the lane has to know of the shard, which is its own.
     struct shard_now {
-        std::uint64_t drawn, taken, waiting, next, arrived;
+        std::uint64_t drawn, taken, waiting, next;
         std::uint32_t posted, overtaken;
-        match_counts counts;
+    };
+    /// What the lane has to know of the shard to take a message without the lock.
+    struct shard_seen {
+        std::uint64_t waiting, next, taken, drawn;
     };
 
     /// The PE whose ring a receive from any source looks at first: another each time, so that none is received from
@@ -152,10 +166,45 @@ private:
     }
     /// Where to look next, without the lock; and with it if there is something for this lane.
     LANEWAY_FN outcome look(Ctx& ctx, place& at, const message_buffer& into, taken_message& found) const {
-        const std::uint64_t waiting = ctx.load(&at.state->waiting, order::relaxed, scope::device);
-        const bool may_wait = waiting != 0 && waiting != at.looked_at;
+        shard_seen now;  // all loads are on their way at once
+        now.waiting = ctx.load(&at.state->waiting, order::relaxed, scope::device);
+        now.next = ctx.load(&at.read->next, order::relaxed, scope::device);
+        now.drawn = ctx.load(&at.state->asked, order::relaxed, scope::device);
+        // Partner: the stores of turns, behind which the ring's word is not what it was before them.
+        now.taken = ctx.load(&at.state->answered, tagged_load_order<Ctx>, scope::device);
         seen_words words;
         sight seen = see(ctx, at, words);
+        if (ring_progress::ticket_of(now.next) > at.ticket && at.advance(ctx)) seen = see(ctx, at, words);
+        if (seen == sight::nothing && now.waiting == 0) return outcome::busy;
+        if (may_take_open(at, now, seen, words, into)) return take_open(ctx, at, words, into, found);
+        return look_further(ctx, at, now.waiting, seen, words, into, found);
+    }
+    /// Whether the message at the lane's place in the ring is its next, has come in words, and can be taken as the ring
+    /// is open.
+    [[nodiscard]] LANEWAY_FN bool may_take_open(const place& at, const shard_seen& now, sight seen,
+                                                const seen_words& words, const message_buffer& into) const {
+        if (seen != sight::wanted || now.next != (at.ticket | ring_progress::open) || now.drawn != now.taken)
+            return false;
+        const std::uint64_t bytes = words.words[0] & 0xffff'ffff;
+        return words.label.in_words() && bytes <= into.bytes && (!view_.exact_length || bytes == into.bytes);
+    }
+    LANEWAY_FN outcome take_open(Ctx& ctx, place& at, const seen_words& words, const message_buffer& into,
+                                 taken_message& found) const {
+        std::uint64_t next = at.ticket | ring_progress::open;
+        // Partner: ring_reader::close, and this of other lanes.
+        if (!ctx.compare_exchange(&at.read->next, next, next + 1, order::relaxed, scope::device)) return outcome::busy;
+        found.waited = found.held = false;
+        found.ticket = at.ticket;
+        if (!read(ctx, at, words, found.message)) return outcome::for_queues;  // the run is ending
+        found.message.copy_words_to(into.data);
+        give_slot_back(ctx, at, found);
+        ctx.fetch_add(&view_.counters->completed, std::uint64_t{1}, Ctx::tagged_order, scope::device);
+        return outcome::taken;
+    }
+    /// The same where the ring is closed, or something else is in the way.
+    LANEWAY_SLOW outcome look_further(Ctx& ctx, place& at, std::uint64_t waiting, sight seen, seen_words words,
+                                      const message_buffer& into, taken_message& found) const {
+        const bool may_wait = waiting != 0 && waiting != at.looked_at;
         while (seen == sight::other && at.advance(ctx)) seen = see(ctx, at, words);
         if (seen == sight::too_long && !may_wait) return outcome::for_queues;
         if (seen != sight::wanted && !may_wait) return outcome::busy;
@@ -164,6 +213,7 @@ private:
         if (!(at.tries++ == 0 ? lock.take_at_once(ctx) : lock.take(ctx))) return outcome::busy;
         const outcome got = take(ctx, at, seen == sight::wanted, words, into, found);
         if (got == outcome::taken) return got;
+        if (at.was_open) ring_reader<Ctx>(view_, shard_).open(ctx, at.source);
         delivery_.fence(ctx, ctx.pe());
         lock.give_back(ctx, view_, 0);
         return got;
@@ -203,18 +253,19 @@ private:
         at.held_posted = now.posted;
         return outcome::busy;
     }
-    /// All loads are on their way at once. Lengths of the engine's queues are told by words beside the lock.
-    LANEWAY_FN shard_now read(Ctx& ctx, const place& at) const {
+    /// All loads are on their way at once. Lengths of the engine's queues are told by words beside the lock. The ring
+    /// is closed from here on.
+    LANEWAY_FN shard_now read(Ctx& ctx, place& at) const {
         const shard_state& state = *at.state;
         shard_now now;
         now.drawn = ctx.load(&state.asked, order::relaxed, scope::device);
         now.taken = ctx.load(&state.answered, order::relaxed, scope::device);
         now.waiting = ctx.load(&state.waiting, order::relaxed, scope::device);
         now.posted = ctx.load(&state.posted, order::relaxed, scope::device);
-        now.next = at.next(ctx);
-        now.arrived = ctx.load(&state.arrived, order::relaxed, scope::device);
         now.overtaken = at.read->overtaken;
-        now.counts = *at.counts;
+        const std::uint64_t next = ring_reader<Ctx>(view_, shard_).close(ctx, at.source);
+        now.next = ring_progress::ticket_of(next);
+        at.was_open = now.next != next;
         return now;
     }
     /// A message that waits.
@@ -254,12 +305,10 @@ private:
         found.ticket = at.ticket;
         if (at.ticket != now.next) {
             rings.note_taken(ctx, at.source, at.ticket);
-        } else if (now.overtaken != 0) {
-            rings.go_on(ctx, at.in, at.source, now.next + 1);
         } else {
-            ctx.store(&at.read->next, now.next + 1, order::relaxed, scope::device);
+            rings.go_on(ctx, at.in, at.source, now.next + 1);
+            if (now.posted == 0 && now.waiting == 0) open(ctx, at.source);
         }
-        count(ctx, at, now);
         found.held = message.form == message_form::in_slot;
         if (found.held) return outcome::taken;
         message.copy_words_to(into.data);
@@ -286,22 +335,25 @@ private:
         message.words[0] = seen.words[1];
         return true;
     }
-    /// As a turn would have.
-    LANEWAY_FN void count(Ctx& ctx, const place& at, const shard_now& now) const {
-        ctx.store(&at.state->arrived, now.arrived + 1, order::relaxed, scope::device);
-        match_counts counts = now.counts;
-        ++counts.messages;
-        ++counts.receives;
-        ++counts.matches;
-        *at.counts = counts;
+    /// Nothing waits: others may take the ring's next message without the lock, if none came before its turn. Before
+    /// the shard is given back.
+    LANEWAY_FN void open(Ctx& ctx, int source) const {
+        if (shard_.read[source].overtaken != 0) return;
+        ring_reader<Ctx>(view_, shard_).open(ctx, source);
+        shard_.state->opened = 1;
     }
 
-    /// Of a message that was in its ring.
+    /// Of a message that was in its ring, by who has the shard. What came in words frees its slot behind no fence.
     LANEWAY_FN void finish(Ctx& ctx, const place& at, const taken_message& found) const {
-        delivery_.fence(ctx, at.source);
+        delivery_.fence(ctx, found.held ? at.source : ctx.pe());
+        give_slot_back(ctx, at, found);
+        shard_lock<Ctx>(*at.state).give_back(ctx, view_, 1);
+    }
+    /// Counts the message, as a turn would have, and frees its slot.
+    LANEWAY_FN void give_slot_back(Ctx& ctx, const place& at, const taken_message& found) const {
         answer(ctx, found.message);
         at.in.release_relaxed(ctx, lane_mask{1}, found.ticket);
-        shard_lock<Ctx>(*at.state).give_back(ctx, view_, 1);
+        ctx.fetch_add(&at.state->met, std::uint64_t{1}, order::relaxed, scope::device);
     }
     LANEWAY_FN void answer(Ctx& ctx, const incoming_message& message) const {
         const int source = static_cast<int>(message.key.source);

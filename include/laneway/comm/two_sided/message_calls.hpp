@@ -45,13 +45,13 @@ public:
                                     std::int64_t tag, message_status& got, status& result) {
         if (!direct_receive<Ctx>::suits(view_)) return false;
         // Lanes that come together are better served by a turn for all of them.
-        if (lanes == width::lane && Ctx::count_lanes(ctx.converged()) != 1) return false;
+        if (lanes == width::lane && !comes_alone(ctx)) return false;
         const bool leads = lanes == width::lane || ctx.lane() == 0;
         taken_message found;
         match_key key;
         bool taken = false, over = false;
         if (leads) {
-            over = !may_receive(ctx, buffer, source, tag, key, result);
+            over = !is_ordinary(buffer, source, tag, key) && !may_receive(ctx, buffer, source, tag, key, result);
             taken = !over && key.source != proc_null && find_at_once(ctx, lanes, key, buffer, found);
             over = over || taken;
         }
@@ -64,7 +64,7 @@ public:
                          [&]<class Alone>(Alone& one) { direct_receive<Alone>(view_, ends_, key).finish(one, found); });
         }
         got = {found.message.key.source, found.message.key.tag, found.message.bytes, false};
-        if (stopped(ctx)) result = status::stopped;
+        if (found.ends) result = status::stopped;
         return true;
     }
 
@@ -197,9 +197,7 @@ public:
 
     /// Whether a receive may be into this buffer. Any lane.
     LANEWAY_FN status check_room(Ctx& ctx, const message_buffer& buffer, const match_key& key) const {
-        const std::uint32_t segment = buffer.place.segment;
-        const bool is_symmetric = segment != unnamed_segment && segment != host_visible_segment;
-        if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
+        if (!buffer.exists) {
             return refuse_address(ctx, operation::receive, peer_of(key.source), buffer.place);
         }
         if (buffer.bytes > short_bytes && !all_lanes_reach(ctx, buffer.data)) {
@@ -246,9 +244,16 @@ private:
         const message_request* other = nullptr;
     };
 
+    /// Whether it is a receive of a short message by source and tag for which nothing else has to be asked.
+    LANEWAY_FN bool is_ordinary(const message_buffer& buffer, std::int64_t source, std::int64_t tag,
+                                match_key& key) const {
+        key = {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(tag)};
+        return source >= 0 && source < ends_.environment.n_pes && tag >= 0 && tag <= std::int64_t{max_message_tag} &&
+               buffer.exists && buffer.bytes <= short_bytes;
+    }
     /// Whether a receive may be; else why not.
-    LANEWAY_FN bool may_receive(Ctx& ctx, const message_buffer& buffer, std::int64_t source, std::int64_t tag,
-                                match_key& key, status& result) const {
+    LANEWAY_SLOW bool may_receive(Ctx& ctx, const message_buffer& buffer, std::int64_t source, std::int64_t tag,
+                                  match_key& key, status& result) const {
         result = check(ctx, operation::receive, source, tag, key);
         if (result == status::ok && key.source != proc_null) result = check_room(ctx, buffer, key);
         return result == status::ok;

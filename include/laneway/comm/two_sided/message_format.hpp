@@ -56,7 +56,7 @@ struct payload_words {
     static LANEWAY_FN void load(std::uint64_t* words, const std::byte* payload, std::uint64_t bytes) {
         const bool whole = are_whole(payload, bytes);
         for (std::uint32_t i = 0; i < short_pieces; ++i) {
-            if (8 * i >= bytes) continue;
+            if (8 * i >= bytes) break;
             if (whole) {
                 __builtin_memcpy(words + i, __builtin_assume_aligned(payload + 8 * i, 8), 8);
             } else {
@@ -74,9 +74,10 @@ struct payload_words {
     static LANEWAY_FN void store(const std::uint64_t* words, std::byte* payload, std::uint64_t bytes) {
         const bool whole = are_whole(payload, bytes);
         for (std::uint32_t i = 0; i < short_pieces; ++i) {
-            if (8 * i >= bytes) continue;
+            if (8 * i >= bytes) break;
             if (whole) {
-                __builtin_memcpy(__builtin_assume_aligned(payload + 8 * i, 8), words + i, 8);
+                const std::uint64_t word = words[i];  // as one word: of an array GPUs would load its bytes
+                __builtin_memcpy(__builtin_assume_aligned(payload + 8 * i, 8), &word, 8);
             } else {
                 store_bytes(words[i], payload + 8 * i, bytes - 8 * i);
             }

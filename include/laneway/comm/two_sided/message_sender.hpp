@@ -13,24 +13,27 @@ struct message_buffer {
     std::byte* data = nullptr;
     std::uint64_t bytes = 0;
     symmetric_ptr<std::byte> place{};  ///< the same, where that is known to be symmetric memory
+    bool exists = true;                ///< else the call is refused
 };
 
-template <class Ctx, class T>
-LANEWAY_FN message_buffer buffer_of(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count) {
-    return {reinterpret_cast<std::byte*>(address(ctx, first, ctx.pe())),
-            bytes_of<T>(count),
-            {first.segment, first.index * sizeof(T)}};
+/// Where it lies and how long it is are looked up at once.
+template <class T>
+LANEWAY_FN message_buffer buffer_of(const pe_environment& env, symmetric_ptr<T> first, std::uint64_t count) {
+    const symmetric_ptr<std::byte> place{first.segment, first.index * sizeof(T)};
+    std::byte* const part =
+        first.segment < env.n_segments ? static_cast<std::byte*>(base_of_segment(env, first.segment, env.pe)) : nullptr;
+    return {part + (part == nullptr ? 0 : place.index), bytes_of<T>(count), place, exists(env, first, count)};
 }
-template <class Ctx, class T>
-LANEWAY_FN message_buffer buffer_of(Ctx&, T* first, std::uint64_t count) {
+template <class T>
+LANEWAY_FN message_buffer buffer_of(const pe_environment&, T* first, std::uint64_t count) {
     static_assert(trivially_copyable<std::remove_const_t<T>>);
     return {reinterpret_cast<std::byte*>(const_cast<std::remove_const_t<T>*>(first)), bytes_of<T>(count)};
 }
 /// What symmetric_ref::local gives on checked devices.
-template <class Ctx, class Pointer>
+template <class Pointer>
 requires requires(const Pointer& pointer) { pointer.element(); }
-LANEWAY_FN message_buffer buffer_of(Ctx& ctx, const Pointer& first, std::uint64_t count) {
-    return buffer_of(ctx, first.element(), count);
+LANEWAY_FN message_buffer buffer_of(const pe_environment& env, const Pointer& first, std::uint64_t count) {
+    return buffer_of(env, first.element(), count);
 }
 
 /// Whether other lanes of the PE reach memory as this one does.
@@ -47,6 +50,12 @@ struct message_target {
     bool synchronous = false;  ///< the send is over when the message has been matched
 };
 
+/// A ticket that a lane has drawn, of the ring to the destination, while its slot was not free.
+struct drawn_ticket {
+    std::uint64_t ticket = 0;
+    bool drawn = false;
+};
+
 template <class Ctx, class Out>
 class message_sender {
 public:
@@ -54,17 +63,33 @@ public:
                               message_waiting<Ctx, Out>& waiting)
         : view_(view), ends_(ends), pool_(pool), waiting_(waiting) {}
 
+    /// Sends a message of a lane that has come alone, if it is an ordinary short one for a ring that the block knows
+    /// and its slot is free: by little code and few ways to memory, as this is what lanes wait for that pass messages
+    /// back and forth. False where it is for `start`, perhaps with a ticket.
+    LANEWAY_FN bool send_alone(Ctx& ctx, const message_buffer& buffer, const message_target& to, drawn_ticket& drawn) {
+        const bool is_ordinary = to.rank >= 0 && to.rank < ends_.environment.n_pes && to.rank < ring_ends::most &&
+                                 to.tag >= 0 && to.tag <= std::int64_t{max_message_tag} && !to.synchronous &&
+                                 buffer.exists && buffer.bytes <= short_bytes;
+        if (!is_ordinary || view_.n_shards != 1 || view_.rules.is_unordered() || !comes_alone(ctx)) return false;
+        const match_key key{static_cast<std::uint32_t>(to.rank), static_cast<std::uint32_t>(to.tag)};
+        drawn = send_words(ctx, buffer.data, static_cast<std::uint32_t>(buffer.bytes), key);
+        return !drawn.drawn;
+    }
+
     /// Sends a message of this lane, or of the whole warp, together. Waits only where neither the message's slot nor a
     /// request is free; `waits`: as long as it takes, as the lane is to wait anyway. `sent` of the lane, or of lane 0:
-    /// a request, which is over at once where the payload may be used again. Errors end the run.
+    /// a request, which is over at once where the payload may be used again. Errors end the run. `drawn`: by
+    /// send_alone.
     LANEWAY_SLOW status start(Ctx& ctx, width lanes, const message_buffer& buffer, const message_target& to, bool waits,
-                              message_request& sent) {
+                              message_request& sent, const drawn_ticket& drawn = {}) {
         const bool leads = lanes == width::lane || ctx.lane() == 0;
         if (to.rank == std::int64_t{proc_null}) {
             sent = message_request::finished();
             return leads ? check_tag(ctx, operation::send, -1, to.tag) : status::ok;
         }
         message m;
+        m.ticket = drawn.ticket;
+        m.drawn = drawn.drawn;
         status result = status::ok;
         std::byte* slot = nullptr;
         if (leads) {
@@ -97,8 +122,9 @@ public:
 
 private:
     static constexpr int max_tries = 64;
-    /// At a slot, of lanes that send together. On GPUs a millisecond or so, in which a full ring is read.
-    static constexpr int looks_together = Ctx::warp_lanes >= 32 ? 1024 : 8;
+    /// At a slot, of lanes that send together. On GPUs a millisecond or so, in which a full ring is read; and as many
+    /// as a wait can have.
+    static constexpr int looks_together = Ctx::warp_lanes >= 32 ? 1024 : 8, max_looks = 0x7fff'ffff;
 
     /// The same, unless something else makes it needless.
     template <class Needless>
@@ -132,6 +158,7 @@ private:
         std::uint32_t shard = 0;
         std::uint32_t request = no_request;
         std::uint64_t ticket = 0;
+        bool drawn = false;  ///< the ticket
         bool free = false;   ///< its slot
         joint_ticket joint;  ///< where lanes have tried to send together
     };
@@ -147,7 +174,7 @@ private:
         };
         const bool of_host = buffer.place.segment == host_visible_segment;
         const bool is_symmetric = !of_host && buffer.place.segment != unnamed_segment;
-        if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
+        if (!buffer.exists) {
             return refuse_address(ctx, operation::send, to, buffer.place);
         }
         const message_form form = form_of(buffer.bytes, target.synchronous);
@@ -180,7 +207,7 @@ private:
             if (claimed != status::ok) return claimed;
         }
         if (shares_slots(buffer, m)) {
-            m.joint = send_together(ctx, buffer.data, static_cast<std::uint32_t>(buffer.bytes), m.key, *m.out);
+            m.joint = send_together(ctx, buffer.data, static_cast<std::uint32_t>(buffer.bytes), m.key, *m.out, waits);
             if (m.joint.sent) return status::ok;
         }
         draw(ctx, m);
@@ -195,11 +222,12 @@ private:
         return view_.rules.is_unordered() && !m.answered && buffer.bytes <= lane_message::max_bytes;
     }
     /// Lanes that come together with messages for one ring draw one ticket for as many as a slot holds, and send them
-    /// when the slot is free, for which they wait a little: where many send at once, slots are as full as they can be.
-    /// Where it is not, each has to have a ticket of its own, and this one is the lowest lane's. A function of its own:
-    /// what it takes of registers the way of a lone message would pay for.
+    /// when the slot is free: where many send at once, slots are as full as they can be. If all are in calls that block
+    /// they wait for that as long as it takes, as each would for a slot of its own; else a little. Where it is not,
+    /// each has to have a ticket of its own, and this one is the lowest lane's. A function of its own: what it takes of
+    /// registers the way of a lone message would pay for.
     LANEWAY_SLOW joint_ticket send_together(Ctx& ctx, const std::byte* data, std::uint32_t bytes, match_key key,
-                                            const chunk_sender& out) {
+                                            const chunk_sender& out, bool waits) {
         const std::uint64_t word = payload_words::word_of(data, bytes);
         // A key for each part of a warp: rings lie further apart than there are such parts.
         const auto part = static_cast<std::uint32_t>(ctx.lane()) / lane_message::max_in(out);
@@ -210,7 +238,9 @@ private:
         const auto is_free = [&] { return out.is_free(ctx, ticket); };
         bool free = once(ctx, mask, [&] { return std::uint32_t{is_free()}; }) != 0;
         const wait_site site{operation::send, static_cast<int>(key.source), key.tag, view_.number};
-        if (!free) free = waiting_.wait_some(ctx, mask, site, looks_together, is_free);
+        // Some may be in a call that blocks, and others not.
+        const int looks = ctx.ballot(mask, !waits) == 0 ? max_looks : looks_together;
+        if (!free) free = waiting_.wait_some(ctx, mask, site, looks, is_free);
         if (!free) return {ticket, elected(ctx, mask), false};
         ctx.sync(mask);  // all store behind what the lowest has acquired
         reinterpret_cast<lane_message*>(out.slot(ticket))[rank_in(ctx, mask)] = {key.tag, bytes, word};
@@ -225,18 +255,33 @@ private:
             m.ticket = m.joint.ticket;
             return;
         }
-        const lane_mask same = mates(ctx, ctx.converged(), m.out);
-        const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(same));
-        const int to = static_cast<int>(m.key.source);
-        if (lanes == 1 && m.form != message_form::in_slot && ring_ends::has(m.shard, to)) {
-            std::uint64_t* const next = ends_.tickets + to;
-            m.ticket = m.out->draw(ctx, ctx.load(next, order::relaxed, scope::block), m.free);
-            ctx.store(next, m.ticket + 1, order::relaxed, scope::block);
-        } else {
+        if (!m.drawn) {
+            const lane_mask same = mates(ctx, ctx.converged(), m.out);
+            const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(same));
             const std::uint64_t first = once(ctx, same, [&] { return m.out->draw(ctx, lanes); });
             m.ticket = first + static_cast<std::uint64_t>(rank_in(ctx, same));
         }
-        if (!m.free) m.free = is_free(ctx, m);
+        m.free = is_free(ctx, m);
+    }
+    /// A short message of a lane alone. The lanes of the block leave in its shared memory which ticket is next, and the
+    /// slot of that one is looked at while the ticket is on its way, as is the payload. Where the slot is not free the
+    /// ticket is left.
+    LANEWAY_SLOW drawn_ticket send_words(Ctx& ctx, const std::byte* data, std::uint32_t bytes, match_key key) {
+        const chunk_sender out = ends_.to[key.source];
+        std::uint64_t* const next = ends_.tickets + key.source;
+        const message_pieces pieces = message_pieces::of_short(key.tag, data, bytes);
+        bool free = false;
+        const std::uint64_t ticket = out.draw(ctx, ctx.load(next, order::relaxed, scope::block), free);
+        ctx.store(next, ticket + 1, order::relaxed, scope::block);
+        if (!free) return {ticket, true};
+        const void* const place = out.flags + out.slot_of(ticket);
+        tell_history(ctx, [place](auto& history) { history.carry(place); });
+        for (std::uint32_t i = 0; i < max_pieces && i < pieces.count; ++i) {
+            out.store_words(ctx, ticket, i, pieces.words[i]);
+        }
+        const auto kind = static_cast<std::uint32_t>(message_form::in_words);
+        out.raise_flag(ctx, ticket, chunk_label::of(pieces.count, kind, true), 0);
+        return {};
     }
     LANEWAY_FN bool is_free(Ctx& ctx, const message& m) const {
         if (m.form == message_form::in_slot) return m.out->is_free(ctx, m.ticket);

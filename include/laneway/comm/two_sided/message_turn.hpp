@@ -22,6 +22,7 @@ public:
         if (once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{seems_due(ctx) && lock_.take(ctx)}; }) == 0)
             return false;
         ctx.sync(full_warp<Ctx>);  // what lane 0 has acquired is visible to all
+        rings_.close_all(ctx);
         // Made here: most calls end before.
         const unexpected_places<Ctx> places(view_, shard_);
         const message_arrivals<Ctx> arrivals(view_, shard_);
@@ -40,8 +41,10 @@ public:
             if (shard_.state->told_of != 0 && places.room() != 0 && have_all_come(ctx)) shard_.state->told_of = 0;
             if (worked) ++(by_team != 0 ? shard_.state->team_turns : shard_.state->turns);
             if (!view_.rules.is_unordered()) places.note_waiting(ctx);
-            end(ctx, asked.done() + arrivals.done() + by_team);
         }
+        if (rings_.may_open()) rings_.open_all(ctx);
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) end(ctx, asked.done() + arrivals.done() + by_team);
         ctx.sync(full_warp<Ctx>);
         return worked;
     }

@@ -14,7 +14,7 @@ class message_waiting {
 public:
     /// `first`: another number for each warp, so that they begin with different shards.
     LANEWAY_FN message_waiting(const two_sided_ref& view, Out& out, std::uint32_t first)
-        : view_(view), out_(out), home_(first % view.n_shards), turns_(2 * first) {}
+        : view_(view), out_(out), home_(first), turns_(2 * first) {}
 
     /// What the lane waits for next is a matter of this shard: every second turn is for it.
     LANEWAY_FN void wait_for_shard(std::uint32_t number) { home_ = number; }
@@ -25,7 +25,7 @@ public:
         const fetch_queue<Ctx> fetches(view_);
         const bool worked = fetches.turn(ctx, mask, turns_ / 2);
         ++turns_;
-        const std::uint32_t mine = turns_ % 2 != 0 ? home_ : turns_ / 2 % view_.n_shards;
+        const std::uint32_t mine = (turns_ % 2 != 0 ? home_ : turns_ / 2) & (view_.n_shards - 1);
         const std::uint32_t number = ctx.shuffle(mask, mine, Ctx::first_lane(mask));
         const message_shard_ref& shard = view_.shards[number];
         if (mask == full_warp<Ctx>) return message_turn<Ctx>(view_, shard)(ctx, team) || worked;
@@ -98,7 +98,7 @@ private:
 
     const two_sided_ref& view_;
     Out& out_;
-    std::uint32_t home_;
+    std::uint32_t home_;  ///< of the shards, by its lower bits
     std::uint32_t turns_;
     std::uint32_t seen_ = 0;  ///< shards, by seems_due
 };

@@ -1,30 +1,45 @@
-// Where rings lie, in a block's shared memory.
+// What never changes of a communicator, in a block's shared memory: its view, where shards lie, and their rings; and of
+// the PE where symmetric memory lies.
 //
-// What never changes of a ring is read from the second level of cache again behind each acquire, as that empties the
-// first: the shard, its rings, and each pointer of one, a way to memory behind the other. Shared memory stays.
+// What lies in memory, and a kernel's arguments where a function has them by reference, is read from the second level
+// of cache again behind each acquire, as that empties the first: the view, the shard, its rings, and each pointer of
+// one, a way to memory behind the other. Shared memory stays.
 #pragma once
 
 #include "laneway/comm/two_sided/two_sided_ref.hpp"
 
 namespace laneway {
 
-/// The ends of the rings of the first PEs, of the first shard: the only one, where the program promises nothing. In a
-/// block's shared memory; one lane fills it in before others use it.
+/// With the ends of the rings of the first PEs, of the first shard: the only one, where the program promises nothing.
+/// In a block's shared memory; one lane fills it in before others use it.
 struct ring_ends {
     static constexpr int most = 8;
+    static constexpr std::uint32_t max_shards = 4;
 
+    pe_environment environment;
+    two_sided_ref view;  ///< whose shards are those below, where these are all
+    message_shard_ref shards[max_shards];
     chunk_sender to[most];
     chunk_receiver from[most];
     std::uint64_t tickets[most];  ///< of each of `to`: which is next, as far as lanes of the block know
     std::uint32_t any_sources;    ///< receives from any source that have looked at rings
 
-    LANEWAY_FN void fill(const two_sided_ref& view, int n_pes) {
+    LANEWAY_FN void fill(const two_sided_ref& of_pe, const pe_environment& env) {
+        const int n_pes = env.n_pes;
+        environment = env;
         any_sources = 0;
         for (int pe = 0; pe < n_pes && pe < most; ++pe) {
-            to[pe] = view.shards[0].to[pe];
-            from[pe] = view.shards[0].from[pe];
+            to[pe] = of_pe.shards[0].to[pe];
+            from[pe] = of_pe.shards[0].from[pe];
             tickets[pe] = 0;
         }
+        view = of_pe;
+        if (of_pe.n_shards > max_shards) return;
+        for (std::uint32_t i = 0; i < of_pe.n_shards; ++i) shards[i] = of_pe.shards[i];
+        view.shards = shards;
+        if (n_pes > most) return;
+        shards[0].to = to;
+        shards[0].from = from;
     }
     [[nodiscard]] static LANEWAY_FN bool has(std::uint32_t shard, int pe) { return shard == 0 && pe < most; }
     [[nodiscard]] LANEWAY_FN const chunk_sender* sender(const two_sided_ref& of_pe, std::uint32_t shard, int pe) const {

@@ -21,7 +21,7 @@ public:
 
     /// The ticket to read next; that message has not been taken. Any lane, at any time.
     [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx, int source) const {
-        return ctx.load(&shard_.read[source].next, order::relaxed, scope::device);
+        return ring_progress::ticket_of(ctx.load(&shard_.read[source].next, order::relaxed, scope::device));
     }
     /// Whether that message has come. The same.
     [[nodiscard]] LANEWAY_FN bool has_come(Ctx& ctx, int source) const {
@@ -50,6 +50,39 @@ public:
             }
         }
         return false;
+    }
+
+    /// Lanes take from no ring any more without the lock. The whole warp, together, at the beginning of a turn.
+    LANEWAY_FN void close_all(Ctx& ctx) const {
+        const bool may_be_open = shard_.state->opened != 0;
+        ctx.sync(full_warp<Ctx>);
+        if (!may_be_open) return;
+        for (int source = ctx.lane(); source < ctx.n_pes(); source += Ctx::warp_lanes) (void)close(ctx, source);
+        if (ctx.lane() == 0) shard_.state->opened = 0;
+        ctx.sync(full_warp<Ctx>);
+    }
+    /// They may again, from rings of which no message came before its turn. The same, at its end: ahead of the fence
+    /// behind which the shard is given back.
+    LANEWAY_FN void open_all(Ctx& ctx) const {
+        for (int source = ctx.lane(); source < ctx.n_pes(); source += Ctx::warp_lanes) {
+            if (shard_.read[source].overtaken == 0) open(ctx, source);
+        }
+        if (ctx.lane() == 0) shard_.state->opened = 1;
+    }
+    /// The same of one ring, by one lane. What its word was.
+    LANEWAY_FN std::uint64_t close(Ctx& ctx, int source) const {
+        // Partner: the compare-and-swap in direct_receive, which fails from now on. An acquire, as what a turn stores
+        // next, and who takes without the lock looks at, has to come behind it.
+        return ctx.fetch_and(&shard_.read[source].next, ~ring_progress::open, order::acquire, scope::device);
+    }
+    LANEWAY_FN void open(Ctx& ctx, int source) const {
+        ctx.fetch_or(&shard_.read[source].next, ring_progress::open, order::relaxed, scope::device);
+    }
+    /// Whether rings may be open, once the shard is given back. Any lane.
+    [[nodiscard]] LANEWAY_FN bool may_open() const {
+        const matching_engine_ref& engine = shard_.engine;
+        return !view_.rules.is_unordered() && !view_.rules.no_unexpected && engine.posted.length() == 0 &&
+               engine.unexpected.length() == 0;
     }
 
     /// The ticket to read next: this one, or the first behind it that has not been taken before its turn. One lane.

@@ -35,7 +35,8 @@ public:
         }
         for (int source = ctx.lane(); source < ctx.n_pes(); source += Ctx::warp_lanes) {
             const chunk_receiver& in = shard.from[source];
-            const std::uint64_t first = ctx.load(&shard.read[source].next, order::relaxed, scope::device);
+            const std::uint64_t first =
+                ring_progress::ticket_of(ctx.load(&shard.read[source].next, order::relaxed, scope::device));
             for (std::uint32_t slots = 1; slots <= in.n_slots; slots *= 2) {
                 const std::uint64_t last = first + slots - 1;
                 if (chunk_receiver::label_of(in.peek(ctx, last), last).bits == 0) break;
@@ -65,7 +66,8 @@ private:
         const bool active = here && before.below == team_.number();
         const std::uint32_t n = team_.share(active).all;
         if (n == 0) return 0;
-        if (team_.number() == 0) ctx.store(answered, first + n, order::relaxed, scope::device);
+        // Partner: the acquire load in direct_receive: who sees it finds no ring open as it was before the turn.
+        if (team_.number() == 0) ctx.store(answered, first + n, Ctx::tagged_order, scope::device);
         const match_key key = active ? view_.requests[number].key : match_key{};
         const match_result found = shard_.engine.post_together(team_, active, key, number);
         const bool matched = found.outcome == match_outcome::matched;

@@ -39,12 +39,13 @@ struct shard_state {
     alignas(destructive_bytes) std::uint32_t lock;
     std::uint32_t watchers;  ///< lanes that look at rings themselves, see direct_receive
     std::uint32_t posted;    ///< receives that waited when the last turn ended
+    std::uint32_t opened;    ///< some ring may be open: no receive waits, and no message
     std::uint64_t waiting;   ///< messages that have had to wait so far; 0 where none waits, see unexpected_places
     alignas(destructive_bytes) std::uint64_t asked;  ///< of the queue `asked`
     alignas(destructive_bytes) std::uint64_t answered;
     std::uint64_t first_waiting;  ///< of the queue `sending`; others look at both
     std::uint64_t end_waiting;
-    std::uint64_t arrived;  ///< messages so far; others look at it
+    std::uint64_t arrived;  ///< messages so far that turns have taken; others look at it
     std::uint32_t n_free;   ///< places for unexpected messages
     std::uint32_t min_free;
     std::uint32_t vain_looks;  ///< at sends that wait
@@ -60,13 +61,20 @@ struct shard_state {
     /// they search.
     alignas(destructive_bytes) match_counts counts;
     std::uint64_t cancelled;  ///< receives of a table
-    std::uint64_t met;        ///< further receives, each with its message, which was there before; lanes add them
+    /// Further receives, each with its message: of a table those whose message was there before, of an engine those
+    /// that took it from its ring themselves. Lanes add them.
+    std::uint64_t met;
 };
 
-/// How far a ring has been read. Who holds the lock uses it; others look at `next`.
+/// How far a ring has been read. Who holds the lock uses it; others look at `next`, and where it is open take that
+/// message by a compare-and-swap of this word, see direct_receive.
 struct ring_progress {
-    std::uint64_t next;       ///< the ticket to read next; that message has not been taken
-    std::uint32_t overtaken;  ///< messages of the ring that `taken` tells of
+    static constexpr std::uint64_t open = std::uint64_t{1} << 63;
+
+    std::uint64_t next;       ///< the ticket to read next; that message has not been taken. And perhaps `open`
+    std::uint32_t overtaken;  ///< messages of the ring that `taken` tells of; 0 where it is open
+
+    [[nodiscard]] static LANEWAY_FN std::uint64_t ticket_of(std::uint64_t next) { return next & ~open; }
 };
 
 /// 1 more than the numbers of the first and last request of a chain; 0: none. Each has the next in `other`, and the one
