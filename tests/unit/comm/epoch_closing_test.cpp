@@ -13,7 +13,7 @@ namespace laneway::test {
 namespace {
 
 /// What the host has stored for the coordinator, and who looks at it.
-struct host_memory {
+struct epoch_host {
     std::uint64_t asked = 0;
     std::uint64_t done = 0;
     epoch_totals totals[epoch_words::kept];
@@ -25,7 +25,7 @@ class lead_lane : public counting_context {
 public:
     static constexpr int warp_lanes = 32;
 
-    lead_lane(const counting_context& lane, host_memory& host) : counting_context(lane), host_(&host) {}
+    lead_lane(const counting_context& lane, epoch_host& host) : counting_context(lane), host_(&host) {}
 
     template <class T>
     T shuffle(lane_mask, T value, int source) {
@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    host_memory* host_;
+    epoch_host* host_;
 };
 
 /// Work of a PE: what the host has left for it, how much of that it has taken, and how much of that is done.
@@ -73,7 +73,7 @@ struct fed_counters {
 
 /// One PE's control warp.
 struct control_warp {
-    control_warp(int pe, int n_pes, host_memory& host, const termination_ref& ref)
+    control_warp(int pe, int n_pes, epoch_host& host, const termination_ref& ref)
         : alone(pe, n_pes, 30), termination(ref),
           lane(counting_context(cpu::context(alone.get(), 0, 1, nullptr), shape, 0, barrier), host),
           control(lane, termination, fed_counters{&work}) {}
@@ -88,7 +88,7 @@ struct control_warp {
     termination_detector<lead_lane, fed_counters> control;
 };
 
-termination_ref coordinator_of(host_memory& host, std::uint32_t& finished, termination_outcome& outcome) {
+termination_ref coordinator_of(epoch_host& host, std::uint32_t& finished, termination_outcome& outcome) {
     termination_ref made;
     made.finished = &finished;
     made.outcome = &outcome;
@@ -97,7 +97,7 @@ termination_ref coordinator_of(host_memory& host, std::uint32_t& finished, termi
 }
 
 struct lone_pe {
-    host_memory host;
+    epoch_host host;
     std::uint32_t finished = 0;
     termination_outcome outcome;
     control_warp pe{0, 1, host, coordinator_of(host, finished, outcome)};
@@ -119,9 +119,6 @@ struct lone_pe {
     }
 };
 
-constexpr std::uint64_t look = termination_command::look, open = termination_command::open,
-                        finish = termination_command::finish;
-
 TEST(epoch_closing_test, ALonePeAtRestLooksAtTheHostInEachSecondTurnAndAtNothingElse) {
     lone_pe lone;
     EXPECT_TRUE(lone.pe.work.is_open);
@@ -139,7 +136,8 @@ TEST(epoch_closing_test, AnEpochTakesALonePeOneLookAtTheHostAndOneAtItsCounters)
         EXPECT_LE(lone.close(epoch), 2);
         EXPECT_LE(lone.host.looks, 1);
         // The tags that wait are told behind the look that has found nothing open, and then work is taken again.
-        EXPECT_EQ(lone.pe.work.orders, (std::vector<std::uint64_t>{look, fed_work::looked, 0, open}));
+        EXPECT_EQ(lone.pe.work.orders, (std::vector<std::uint64_t>{termination_command::look, fed_work::looked, 0,
+                                                                   termination_command::open}));
         const epoch_totals& totals = lone.host.totals[epoch % epoch_words::kept];
         EXPECT_EQ(totals.taken, 3 * epoch) << "all that was left before";
         EXPECT_EQ(totals.host_served, 3 * epoch);
@@ -184,13 +182,14 @@ TEST(epoch_closing_test, TheProgramEndsWithTheEpochThatSaysSo) {
     lone_pe lone;
     EXPECT_LE(lone.close(1, 1), 2);
     EXPECT_EQ(lone.finished, 1u);
-    EXPECT_EQ(lone.pe.work.orders, (std::vector<std::uint64_t>{look, fed_work::looked, 0, finish}));
+    EXPECT_EQ(lone.pe.work.orders, (std::vector<std::uint64_t>{termination_command::look, fed_work::looked, 0,
+                                                               termination_command::finish}));
     EXPECT_LE(lone.host.looks, 1);
 }
 
 /// Two PEs, whose control warps take turns.
-struct two_pes {
-    host_memory host;
+struct two_controls {
+    epoch_host host;
     std::uint32_t finished[2] = {};
     termination_outcome outcome;
     std::uint64_t command[tagged_words<termination_command>] = {};
@@ -223,7 +222,7 @@ struct two_pes {
 };
 
 TEST(epoch_closing_test, AnEpochInWhichNothingIsOpenTakesSeveralPesOneRoundAndOneThatOpensThem) {
-    two_pes pes;
+    two_controls pes;
     pes.turns(10);
     for (std::uint64_t epoch = 1; epoch <= 5; ++epoch) {
         pes.host.looks = 0;
@@ -234,13 +233,15 @@ TEST(epoch_closing_test, AnEpochInWhichNothingIsOpenTakesSeveralPesOneRoundAndOn
         EXPECT_LE(turns, 4);
         EXPECT_LE(pes.host.looks, 1);
         pes.turns(3);
-        EXPECT_EQ(pes.second.work.orders,
-                  (std::vector<std::uint64_t>{look, fed_work::looked, look | open, fed_work::looked}));
+        EXPECT_EQ(
+            pes.second.work.orders,
+            (std::vector<std::uint64_t>{termination_command::look, fed_work::looked,
+                                        termination_command::look | termination_command::open, fed_work::looked}));
     }
 }
 
 TEST(epoch_closing_test, WhatWasLeftBeforeIsPartOfTheEpochOnEachPe) {
-    two_pes pes;
+    two_controls pes;
     pes.turns(10);
     pes.second.work.filled = 4;
     pes.host.asked = 2;

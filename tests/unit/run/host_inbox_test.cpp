@@ -32,7 +32,7 @@ public:
 };
 
 template <std::size_t Bytes>
-struct sized {
+struct sized_post {
     std::array<std::uint8_t, Bytes> bytes;
 };
 struct ignore_all {
@@ -40,7 +40,7 @@ struct ignore_all {
     LANEWAY_FN void operator()(Ctx&, const Message&) const {}
 };
 template <class... Messages>
-using messages = route_list<routes<route<Messages, ignore_all>...>>;
+using post_list = route_list<routes<route<Messages, ignore_all>...>>;
 
 /// Memory of an inbox, and what the host does with it.
 template <class List>
@@ -79,7 +79,7 @@ struct inbox_memory {
 
 /// Takes what agents post, and notes of the inbox how many slots were free then.
 template <class List>
-struct posts {
+struct noted_posts {
     const inbox_memory<List>* memory = nullptr;
     std::vector<std::vector<std::uint8_t>> messages{};
     std::vector<bool> given_back{};
@@ -100,13 +100,13 @@ struct posts {
 /// Two warps of a block, of which the first is the control warp as well.
 template <class List>
 struct block_at_inbox {
-    using agent = host_inbox_agent<inbox_lane, posts<List>, List>;
+    using agent = host_inbox_agent<inbox_lane, noted_posts<List>, List>;
 
     lone_environment alone{0, 1, 30};
     launch_shape shape{1, 2, 64};
     std::barrier<> barrier{1};
     inbox_memory<List> memory;
-    posts<List> out{&memory};
+    noted_posts<List> out{&memory};
     inbox_shared shared{};
     inbox_lane lanes[2] = {{cpu::context(alone.get(), 0, 1, nullptr), shape, 0, barrier},
                            {cpu::context(alone.get(), 0, 1, nullptr), shape, 1, barrier}};
@@ -121,8 +121,8 @@ struct block_at_inbox {
 };
 
 TEST(host_inbox_test, AMessageIsServedBehindOneFenceOfTheDeviceAndWaitsForNoneOfTheSystem) {
-    using small = sized<24>;
-    block_at_inbox<messages<small>> block;
+    using small = sized_post<24>;
+    block_at_inbox<post_list<small>> block;
     for (std::uint8_t i = 0; i < 10; ++i) {
         block.memory.leave(small{{i}});
         block.pass_on();
@@ -137,8 +137,8 @@ TEST(host_inbox_test, AMessageIsServedBehindOneFenceOfTheDeviceAndWaitsForNoneOf
 }
 
 TEST(host_inbox_test, TheControlWarpsBlockHearsOfAMessageAtOnce) {
-    using small = sized<8>;
-    block_at_inbox<messages<small>> block;
+    using small = sized_post<8>;
+    block_at_inbox<post_list<small>> block;
     block.first.attend(block.lanes[0]);
     EXPECT_EQ(block.lanes[0].acquires, 0) << "nothing has come";
     block.memory.leave(small{{7}});
@@ -148,8 +148,8 @@ TEST(host_inbox_test, TheControlWarpsBlockHearsOfAMessageAtOnce) {
 }
 
 TEST(host_inbox_test, OneWarpOfABlockAsksForMessagesAtATime) {
-    using small = sized<8>;
-    block_at_inbox<messages<small>> block;
+    using small = sized_post<8>;
+    block_at_inbox<post_list<small>> block;
     block.memory.leave(small{{7}});
     block.pass_on();
     block.shared.claiming = 1;  // as another warp does
@@ -162,8 +162,8 @@ TEST(host_inbox_test, OneWarpOfABlockAsksForMessagesAtATime) {
 }
 
 TEST(host_inbox_test, ABlockThatCameTooLateDoesNotAskAgain) {
-    using small = sized<8>;
-    block_at_inbox<messages<small>> block;
+    using small = sized_post<8>;
+    block_at_inbox<post_list<small>> block;
     block.memory.leave(small{{7}});
     block.pass_on();
     block.memory.taken = 1;  // by a warp of another block
@@ -177,8 +177,9 @@ TEST(host_inbox_test, ABlockThatCameTooLateDoesNotAskAgain) {
 }
 
 template <std::size_t Bytes>
-void leave_and_take(block_at_inbox<messages<sized<1>, sized<47>, sized<48>, sized<49>, sized<200>>>& block) {
-    sized<Bytes> message;
+void leave_and_take(
+    block_at_inbox<post_list<sized_post<1>, sized_post<47>, sized_post<48>, sized_post<49>, sized_post<200>>>& block) {
+    sized_post<Bytes> message;
     std::iota(message.bytes.begin(), message.bytes.end(), static_cast<std::uint8_t>(Bytes));
     block.memory.leave(message);
     block.pass_on();
@@ -187,7 +188,7 @@ void leave_and_take(block_at_inbox<messages<sized<1>, sized<47>, sized<48>, size
 }
 
 TEST(host_inbox_test, MessagesOfAllSizesComeWhole) {
-    block_at_inbox<messages<sized<1>, sized<47>, sized<48>, sized<49>, sized<200>>> block;
+    block_at_inbox<post_list<sized_post<1>, sized_post<47>, sized_post<48>, sized_post<49>, sized_post<200>>> block;
     for (int lap = 0; lap < 3; ++lap) {
         leave_and_take<1>(block);
         leave_and_take<47>(block);
