@@ -13,6 +13,8 @@ public:
 
     int releases = 0, acquires = 0, ordered = 0;
 
+    using warp_context::fence;
+
     void fence(order o, scope) { ++(o == order::release ? releases : acquires); }
     template <class T>
     T load(const T* word, order o, scope s) {

@@ -10,8 +10,11 @@
 //
 // Where work that is completed creates none, one round is enough, if it finds no PE active: then each PE's `created` is
 // final when it is read, and a sum of `completed` that equals it leaves nothing open, in whatever order PEs are read.
+// One round is also enough for a lone PE, which reads all that is completed before all that is created: the moment
+// between them lies in its own look.
 #pragma once
 
+#include "laneway/comm/epoch_closing.hpp"
 #include "laneway/comm/links.hpp"
 #include "laneway/comm/termination_ref.hpp"
 #include "laneway/queue/tagged_words.hpp"
@@ -27,7 +30,8 @@ inline constexpr bool fed_by_host<Counters> = Counters::fed_by_host;
 /// Runs on each PE's control warp. `Counters` reads the PE's counters and applies its threshold:
 ///   static constexpr bool non_generating;               completed work creates none, and neither does a passive PE
 ///   bool is_passive(Ctx&) const;                        if non_generating: whether the PE seems passive; all lanes
-///   termination_reply look(Ctx&);                       all lanes of the warp, together; lane 0 gets the sums;
+///   termination_reply look(Ctx&);                       all lanes of the warp, together; lane 0 gets the sums, and
+///                                                       has read `created` behind all that is `completed`;
 ///                                                       keyed_reply, where there are thresholds; fed_reply, where
 ///                                                       the host feeds it
 ///   void apply(Ctx&, std::uint64_t threshold);          lane 0
@@ -39,16 +43,17 @@ class termination_detector {
 public:
     LANEWAY_FN termination_detector(Ctx& ctx, const termination_ref& termination, Counters counters)
         : termination_(termination), counters_(counters), round_(termination.before.rounds),
-          completed_at_rise_(termination.before.completed), threshold_(termination.policy.first) {
+          completed_at_rise_(termination.before.completed), threshold_(termination.policy.first), epochs_(termination) {
         started_ns_ = ctx.now_ns();
-        if constexpr (fed) epoch_.kept = termination.epochs.told;
         if (ctx.lane() < termination.children) first_reply_ = termination.replies[ctx.lane()];
     }
 
     /// This PE's part, again and again; never waits. The whole warp, together. Works on a copy of the context, as this
     /// stays out of line: an object whose address is taken lives in memory, and the functor's posts use the context.
     LANEWAY_FN void turn(Ctx& ctx) {
-        if (rests(ctx)) return watch(ctx);
+        if constexpr (may_rest) {
+            if (epochs_.rests(ctx)) return watch(ctx);
+        }
         Ctx here(ctx);
         look(here);
         if (moved_) ctx.worked();
@@ -81,25 +86,17 @@ private:
     static constexpr bool keyed = fed || std::is_same_v<reply, keyed_reply>;
     static constexpr int n_sums = fed ? 9 : keyed ? 6 : 5;  ///< of a reply, which are added up
 
-    struct no_epochs {};
-    struct epoch_state {
-        std::uint64_t asked = 0;           ///< as read last, not while an epoch closes
-        std::uint64_t told = 0;            ///< epoch, to the host
-        std::uint64_t kept = 0;            ///< epoch whose totals were stored last
-        std::uint64_t quiet_created = 0;   ///< what had been created by the last round,
-        std::uint64_t quiet_since_ns = 0;  ///< and since when nothing else has been
-        std::uint64_t round_ns = 0;        ///< when the last round began,
-        unsigned rests = 0;                ///< and how often none was due since
-        bool closed = false;               ///< PEs take no more work in this round,
-        bool closed_before = false;        ///< and took none in the one before
-        bool lease_over = false;
+    struct no_epochs {
+        static constexpr bool may_rest = false;
+        LANEWAY_FN explicit no_epochs(const termination_ref&) {}
     };
+    using epochs = std::conditional_t<fed_by_host<Counters>, epoch_closing<Ctx>, no_epochs>;
+    static constexpr bool may_rest = epochs::may_rest;  ///< rounds of PE 0
 
     /// A warp that does nothing else looks several times: how long it takes to see what has come is part of the time
     /// that a round takes.
     static constexpr int looks_a_turn = Ctx::warp_lanes == 1 ? 1 : 8;
     static constexpr unsigned max_held = 32;  ///< looks
-    static constexpr std::uint64_t max_rest_ns = 200'000;
 
     LANEWAY_SLOW void look(Ctx& ctx);
 
@@ -150,7 +147,8 @@ private:
     LANEWAY_FN void begin_round(Ctx& ctx, const termination_command& command) {
         ctx.sync(full_warp<Ctx>);  // what a lane has seen of PEs is passed on by the others
         // PEs that get the command see what the host had posted before it closed the epoch.
-        if (fed_by_host<Counters> && termination_.children != 0) ctx.fence(scope::system);
+        const bool looks = (command.orders & termination_command::look) != 0;
+        if (fed_by_host<Counters> && looks && termination_.children != 0) ctx.fence(scope::system);
         for (int child = ctx.lane(); child < termination_.children; child += Ctx::warp_lanes) {
             store_tagged(ctx, termination_.commands[child], tag(round_), command, Ctx::tagged_order);
         }
@@ -175,8 +173,8 @@ private:
         if (!answer_due_) return false;
         if (may_look(ctx)) own_ = counters_.look(ctx);
         if (look_due_ || fails(ctx)) return false;
-        if (termination_.children == 0 && ctx.pe() != 0) {
-            all = own_;
+        if (termination_.children == 0) {
+            all = ctx.pe() == 0 ? shuffle_value(ctx, full_warp<Ctx>, own_, 0) : own_;
         } else {
             std::uint64_t sums[n_sums] = {};
             std::uint64_t least = ~std::uint64_t{0};
@@ -211,31 +209,20 @@ private:
     }
 
     LANEWAY_FN void coordinate(Ctx& ctx) {
-        if (done_ || rests(ctx)) return;  // asked again: an epoch may be done since this turn began
-        if (round_ != termination_.before.rounds) {
+        if (done_) return;
+        if constexpr (may_rest) {
+            if (epochs_.is_resting()) return;  // since this turn began
+        }
+        if (answer_due_) {
             reply all;
             if (!gather(ctx, all)) return;
             judge(ctx, all);
+            if constexpr (may_rest) {
+                const bool may_rise = open_ != 0 && termination_.policy.step != 0;  // by a round
+                if (!done_ && !may_rise && epochs_.settle(ctx, counters_, orders_)) return;
+            }
         }
         command(ctx);
-    }
-
-    /// Whether the next round can wait. A round takes several times as long as a look for what the host has left, which
-    /// the control warp should see at once. So where the host waits for no epoch, for which is looked now and then,
-    /// rounds are few: they tell nothing but that a lease is over.
-    LANEWAY_FN bool rests([[maybe_unused]] Ctx& ctx) {
-        if constexpr (fed_by_host<Counters> && Ctx::warp_lanes == 32) {
-            if (ctx.pe() != 0 || epoch_.closed || epoch_.asked / 2 != epoch_.told || epoch_.lease_over) return false;
-            if (open_ != 0 && termination_.policy.step != 0) return false;  // a round may raise the threshold
-            return once(ctx, full_warp<Ctx>, [&] {
-                       if (ctx.now_ns() - epoch_.round_ns > max_rest_ns) return 0u;
-                       if (++epoch_.rests % 2 != 0) return 1u;
-                       // Relaxed: the round that follows reads it again.
-                       const std::uint64_t asked = ctx.load(termination_.epochs.asked, order::relaxed, scope::system);
-                       return std::uint32_t{asked / 2 == epoch_.told};
-                   }) != 0;
-        }
-        return false;
     }
 
     static LANEWAY_FN std::uint32_t tag(std::uint64_t round) { return static_cast<std::uint32_t>(round); }
@@ -249,12 +236,18 @@ private:
     LANEWAY_FN void judge(Ctx& ctx, const reply& sum) {
         if constexpr (Counters::non_generating) {
             done_ = sum.active == 0 && sum.completed == sum.created;
+        } else if (ctx.n_pes() == 1) {
+            done_ = sum.completed == sum.created;
         } else {
             // Completed of the round before, created of this one.
             done_ = round_ > termination_.before.rounds + 1 && last_completed_ == sum.created;
         }
         bool epoch_ends = false;
-        if constexpr (fed) epoch_ends = close_epoch(ctx, sum);
+        if constexpr (fed) {
+            const bool quiet = done_;
+            done_ = false;
+            epoch_ends = epochs_.close(ctx, counters_, sum, quiet, done_);
+        }
         last_completed_ = sum.completed;
         // PEs are read one after the other, so a message may show as served and not yet as created.
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
@@ -262,47 +255,6 @@ private:
         sample(ctx);
         if (done_ && ctx.lane() == 0) tell(ctx);
         if constexpr (keyed) epoch_ends ? restart_keys(sum) : judge_keys(sum);
-    }
-
-    /// Where PEs took no work from the host in this round and the one before, and nothing is left: tells the host that
-    /// the epoch is done which it had closed before. The program ends only if the host has asked for that, or the lease
-    /// is over; what the host posts meanwhile waits for the next epoch, or the next program. Whether it is done.
-    LANEWAY_FN bool close_epoch(Ctx& ctx, const fed_reply& sum) {
-        const bool quiet = done_;
-        const std::uint64_t now = once(ctx, full_warp<Ctx>, [&] { return ctx.now_ns(); });
-        const bool same = quiet && sum.created == epoch_.quiet_created && epoch_.asked / 2 == epoch_.told;
-        if (!same) epoch_.quiet_since_ns = now;
-        epoch_.quiet_created = sum.created;
-        const std::uint64_t lease = termination_.epochs.lease_ns;
-        epoch_.lease_over = epoch_.lease_over || (lease != 0 && now - epoch_.quiet_since_ns > lease);
-        done_ = false;
-        if (!quiet || !epoch_.closed || !epoch_.closed_before) return false;
-        done_ = epoch_.asked % 2 != 0 || epoch_.lease_over;
-        epoch_.told = epoch_.asked / 2;
-        epoch_.closed = false;
-        if (ctx.lane() != 0) return true;
-        // Not again where a lease is over, or the program has come back: the host may be reading them.
-        if (epoch_.told > epoch_.kept) {
-            epoch_.kept = epoch_.told;
-            // Nothing has been created since the round before, so these are final.
-            termination_.epochs.totals[epoch_.told % epoch_words::kept] = {sum.carried, sum.served, sum.taken,
-                                                                           sum.host_served};
-        }
-        // Partner: the host's acquire load. What handlers have stored is copied when the program has ended.
-        ctx.store(termination_.epochs.done, epoch_.told, order::release, scope::system);
-        return true;
-    }
-
-    /// Decides whether PEs take work from the host in the coming round. The host is asked until it has closed an epoch,
-    /// and not again before that is done: a look at its memory takes as long as the rest of a round.
-    LANEWAY_FN void look_at_host(Ctx& ctx) {
-        epoch_.round_ns = ctx.now_ns();
-        epoch_.closed_before = epoch_.closed;
-        if (epoch_.closed) return;
-        // Partner: the host's release store.
-        epoch_.asked = once(ctx, full_warp<Ctx>,
-                            [&] { return ctx.load(termination_.epochs.asked, order::acquire, scope::system); });
-        epoch_.closed = epoch_.lease_over || epoch_.asked / 2 != epoch_.told;
     }
 
     /// Raises the threshold where little runs. Where nothing has run since the last rise but looks that put all off
@@ -331,13 +283,10 @@ private:
 
     LANEWAY_FN void command(Ctx& ctx) {
         ++round_;
-        if constexpr (fed_by_host<Counters>) look_at_host(ctx);
         if (done_ && ctx.lane() == 0) *termination_.outcome = {samples_, rises_, round_};
         termination_command next{threshold_, done_ ? termination_command::finish : 0};
         if constexpr (fed_by_host<Counters>) {
-            // Each epoch, and so each lease that is over, begins with a look; no program ends with one.
-            if (!done_ && !epoch_.closed) next.orders |= termination_command::look | termination_command::open;
-            if (!done_ && epoch_.closed && !epoch_.closed_before) next.orders |= termination_command::look;
+            if (!done_) next.orders = epochs_.next_orders(ctx);
         }
         begin_round(ctx, next);
     }
@@ -379,7 +328,7 @@ private:
     std::uint64_t sample_gap_ns_ = 1000;
     std::uint32_t samples_ = 0;
     unsigned turns_ = 0;
-    std::conditional_t<fed_by_host<Counters>, epoch_state, no_epochs> epoch_;
+    epochs epochs_;
     bool done_ = false;
 };
 

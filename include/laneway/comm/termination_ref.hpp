@@ -57,7 +57,7 @@ struct termination_command {
 
     static constexpr std::uint64_t finish = 1;  ///< the program ends
     static constexpr std::uint64_t look = 2;    ///< a PE takes what the host has left for it by now,
-    static constexpr std::uint64_t open = 4;    ///< and goes on taking what comes
+    static constexpr std::uint64_t open = 4;    ///< and takes what comes
 };
 
 /// One look at all PEs; see progress_sample of the run report.

@@ -25,10 +25,39 @@ struct inbox_slot {
         return reinterpret_cast<Message*>(reinterpret_cast<std::byte*>(this) + header_bytes);
     }
     static constexpr std::size_t header_bytes = 16;
+    static constexpr std::size_t line_bytes = 64;
     static constexpr std::size_t bytes_of(std::size_t message_bytes) {
-        return (header_bytes + message_bytes + 63) / 64 * 64;
+        return (header_bytes + message_bytes + line_bytes - 1) / line_bytes * line_bytes;
     }
 };
+
+/// The first line of a slot, as a lane copies it: all of it at once, before it knows what lies there, as each look at
+/// the host's memory takes a GPU microseconds.
+struct alignas(inbox_slot::line_bytes) inbox_line {
+    std::uint64_t free_for;
+    std::uint32_t kind;
+    std::uint32_t reply;
+    std::uint64_t words[(inbox_slot::line_bytes - inbox_slot::header_bytes) / sizeof(std::uint64_t)];
+
+    /// Whether a message lies in it whole.
+    template <class Message>
+    static constexpr bool holds = sizeof(Message) <= inbox_slot::line_bytes - inbox_slot::header_bytes;
+
+    /// The message in the slot of which this is the first line.
+    template <class Message>
+    LANEWAY_FN Message message_in(inbox_slot& slot) const {
+        if constexpr (holds<Message>) {
+            struct raw {
+                unsigned char bytes[sizeof(Message)];
+            } copy;
+            __builtin_memcpy(&copy, words, sizeof copy);
+            return __builtin_bit_cast(Message, copy);
+        } else {
+            return *slot.template message<Message>();
+        }
+    }
+};
+static_assert(sizeof(inbox_line) == inbox_slot::line_bytes);
 
 /// A message with a payload as it lies in a slot.
 template <class Message>
@@ -56,6 +85,8 @@ struct inbox_answer {
 /// What the warps of a block know of the inbox; in shared memory.
 struct inbox_shared {
     alignas(16) std::uint64_t filled;
+    std::uint64_t claimed;   ///< slots that have all been claimed
+    std::uint32_t claiming;  ///< 1 while a warp claims
 };
 
 template <class Ctx, class Out, class List>
@@ -92,19 +123,22 @@ struct inbox_ref {
     template <class Ctx>
     LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
         if (ctx.lane() != 0) return;
-        if ((orders & termination_command::look) != 0) pass_on(ctx);
+        if ((orders & termination_command::look) != 0) (void)pass_on(ctx);
         const bool open = (orders & termination_command::open) != 0;
         ctx.store(is_open, open ? std::uint64_t{1} : 0, order::relaxed, scope::device);
     }
-    /// Lets warps take what the host has filled. Lane 0 of the control warp.
+    /// Lets warps take what the host has filled; returns up to which slot. Lane 0 of the control warp.
     template <class Ctx>
-    LANEWAY_FN void pass_on(Ctx& ctx) const {
-        // Partner: the host's release store.
-        const std::uint64_t now = ctx.load(filled, order::acquire, scope::system);
-        // Partner: the acquire load in host_inbox_agent::claim.
-        if (now == ctx.load(known, order::relaxed, scope::device)) return;
+    LANEWAY_FN std::uint64_t pass_on(Ctx& ctx) const {
+        const std::uint64_t before = ctx.load(known, order::relaxed, scope::device);  // on its way beside the next
+        // Partner: the host's store in host_inboxes::place::publish.
+        const std::uint64_t now = ctx.load(filled, before_fence<Ctx>, scope::system);
+        if (now == before) return now;
+        shared_fence(ctx, order::acquire, scope::system);
         go_before(ctx, known);  // an epoch that has been told comes before what the host has stored then
-        ctx.store(known, now, order::release, scope::device);
+        // Partner: the acquire load in claim. On GPUs it is made of what was read of the host: docs/design/0137.
+        ctx.store(known, now, dependent_release<Ctx>, scope::device);
+        return now;
     }
     /// The first of the slots that a warp claims, one for each lane at most, times 64, and how many. `now`: slots that
     /// there are so far. One lane.
@@ -122,14 +156,35 @@ struct inbox_ref {
             }
         }
     }
+    /// The same for a warp, whole and together; 0: there are none, or another warp of the block claims. Where one
+    /// message comes all warps of the PE would ask for it at the same time.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t claim(Ctx& ctx, inbox_shared& shared) const {
+        const std::uint64_t found = once(ctx, full_warp<Ctx>, [&]() -> std::uint64_t {
+            const std::uint64_t filled_before = ctx.load(&shared.filled, order::relaxed, scope::block);
+            if (filled_before <= ctx.load(&shared.claimed, order::relaxed, scope::block)) return 0;
+            // Partner: the release store below.
+            if (ctx.exchange(&shared.claiming, 1u, order::acquire, scope::block) != 0) return 0;
+            std::uint64_t now = 0;
+            const std::uint64_t first = claim(ctx, now);
+            if (first == 0 || first / 64 + first % 64 == now) {
+                ctx.store(&shared.claimed, now, order::relaxed, scope::block);
+            }
+            ctx.store(&shared.claiming, 0u, order::release, scope::block);
+            return first;
+        });
+        if (found != 0) ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the slots
+        return found;
+    }
     [[nodiscard]] LANEWAY_FN inbox_slot& slot(std::uint64_t number) const {
         return *reinterpret_cast<inbox_slot*>(slots + number % capacity * slot_bytes);
     }
-    /// What lay in a slot has been read: the host may fill it again. One lane.
+    /// What lay in a slot has been read: the host may fill it again. One lane. `o`: relaxed on GPUs
+    /// (dependent_release), where a fence stands behind the look at the slot.
     template <class Ctx>
-    LANEWAY_FN void give_back(Ctx& ctx, std::uint64_t number) const {
+    LANEWAY_FN void give_back(Ctx& ctx, std::uint64_t number, order o = order::release) const {
         // Partner: the host's acquire load.
-        ctx.store(&slot(number).free_for, number + capacity, order::release, scope::system);
+        ctx.store(&slot(number).free_for, number + capacity, o, scope::system);
     }
     template <class Ctx>
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
@@ -162,13 +217,14 @@ public:
         : inbox_(inbox), out_(out), shared_(shared) {}
 
     LANEWAY_FN void open(Ctx& ctx) {
-        if (ctx.warp() == 0 && ctx.lane() == 0) *shared_ = {0};
+        if (ctx.warp() == 0 && ctx.lane() == 0) *shared_ = {};
     }
     LANEWAY_FN void close(Ctx&) const {}
 
     LANEWAY_FN void attend(Ctx& ctx) {
         if (ctx.lane() != 0 || ctx.load(inbox_.is_open, order::relaxed, scope::device) == 0) return;
-        inbox_.pass_on(ctx);
+        // Warps of this block need not wait for their next refresh. Relaxed, as there.
+        ctx.store(&shared_->filled, inbox_.pass_on(ctx), order::relaxed, scope::block);
     }
 
     LANEWAY_FN void refresh(Ctx& ctx) {
@@ -179,19 +235,9 @@ public:
 
     LANEWAY_FN bool poll(Ctx& ctx) {
         if (inbox_.is_shut) return false;
-        const bool any =
-            once(ctx, full_warp<Ctx>, [&] {
-                return std::uint32_t{ctx.load(&shared_->filled, order::relaxed, scope::block) > empty_up_to_};
-            }) != 0;
-        if (!any) return false;
-        std::uint64_t known = 0;
-        const std::uint64_t claimed = once(ctx, full_warp<Ctx>, [&] { return inbox_.claim(ctx, known); });
+        const std::uint64_t claimed = inbox_.claim(ctx, *shared_);
         const auto count = static_cast<std::uint32_t>(claimed % 64);
-        if (count == 0) {
-            empty_up_to_ = known;  // lane 0 asks
-            return false;
-        }
-        ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the slots
+        if (count == 0) return false;
         const auto lane = static_cast<std::uint32_t>(ctx.lane());
         const bool served = lane < count && serve(ctx, claimed / 64 + lane);
         const lane_mask all_served = ctx.ballot(full_warp<Ctx>, served);
@@ -207,18 +253,17 @@ private:
     /// Serves the message in a slot; whether its handler has run. Any lane.
     LANEWAY_FN bool serve(Ctx& ctx, std::uint64_t number) {
         inbox_slot& slot = inbox_.slot(number);
-        const std::uint32_t reply = slot.reply;
+        const inbox_line line = *reinterpret_cast<const inbox_line*>(&slot);
+        const std::uint32_t reply = line.reply;
         come_behind(ctx, inbox_.answers);          // of all that host threads have been answered before they stored it
         ctx.fence(order::release, scope::device);  // and so does its handler: a message brings what its lane has fenced
         bool served = false;
-        List::visit(slot.kind, [&]<class Message, class Handler>() {
+        List::visit(line.kind, [&]<class Message, class Handler>() {
             if constexpr (taking_payload<Handler>) {
-                const auto posted = *slot.template message<posted_payload<Message>>();
-                inbox_.give_back(ctx, number);
+                const auto posted = take<posted_payload<Message>>(ctx, slot, line, number);
                 if (!inbox_.loses) served = serve_payload<typename Handler::element>(ctx, posted);
             } else {
-                const Message message = *slot.template message<Message>();
-                inbox_.give_back(ctx, number);
+                const auto message = take<Message>(ctx, slot, line, number);
                 if (inbox_.loses) return;
                 if constexpr (answering<Handler>) {
                     if (reply != 0) {
@@ -231,6 +276,14 @@ private:
             }
         });
         return served;
+    }
+
+    /// The message in a slot, which it gives back. What lies in the first line was read before the fence of its lane.
+    template <class Message>
+    LANEWAY_FN Message take(Ctx& ctx, inbox_slot& slot, const inbox_line& line, std::uint64_t number) const {
+        const auto message = line.template message_in<Message>(slot);
+        inbox_.give_back(ctx, number, inbox_line::holds<Message> ? dependent_release<Ctx> : order::release);
+        return message;
     }
 
     /// The same for a message with a payload, on which the handler runs where it is. One that the handler rejects is
@@ -259,7 +312,6 @@ private:
     const inbox_ref& inbox_;
     Out& out_;
     inbox_shared* shared_;
-    std::uint64_t empty_up_to_ = 0;  ///< of lane 0: slots that have all been claimed
 };
 
 }  // namespace laneway

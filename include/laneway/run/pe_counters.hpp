@@ -24,8 +24,9 @@ struct message_counters {
     LANEWAY_FN termination_reply look(Ctx& ctx) const {
         termination_reply sum;
         add_completed(ctx, sum);
-        // What bodies have created is final when all are seen to have returned: it is read after them.
-        if constexpr (non_generating) ctx.sync(full_warp<Ctx>);
+        // The other lanes read what has been created after this: what was completed had been created by then, and where
+        // all bodies are seen to have returned it is final.
+        ctx.sync(full_warp<Ctx>);
         add_created(ctx, sum);
         std::uint64_t sums[] = {sum.served, sum.completed, sum.created};
         warp_sums(ctx, sums);
@@ -39,19 +40,20 @@ struct message_counters {
 
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
 
-    /// Each lane adds its part: bodies that have returned,
-    LANEWAY_FN void add_completed(Ctx& ctx, termination_reply& sum) const { add(ctx, 0, 1, sum); }
-    /// and then messages and all that they have created.
+    /// Each lane adds its part: bodies that have returned and messages that have been served,
+    LANEWAY_FN void add_completed(Ctx& ctx, termination_reply& sum) const { add(ctx, 0, created_words, sum); }
+    /// and then all that they have created.
     template <class Reply>
     LANEWAY_FN void add_created(Ctx& ctx, Reply& sum) const {
-        add(ctx, 1, own_words + ctx.n_pes(), sum);
+        add(ctx, created_words, own_words + ctx.n_pes(), sum);
     }
 
 private:
+    static constexpr int created_words = 4;  ///< the first of them
     static constexpr int own_words = 6;
 
-    /// Adds up counters `first` to `last`. They are loaded at once, each by another lane where there are enough: an
-    /// acquire load waits for its answer before the next may start.
+    /// Adds up counters from `first` up to `last`. They are loaded at once, each by another lane where there are
+    /// enough: an acquire load waits for its answer before the next may start.
     template <class Reply>
     LANEWAY_FN void add(Ctx& ctx, int first, int last, Reply& sum) const {
         for (int word = first + ctx.lane(); word < last; word += Ctx::warp_lanes) {
@@ -66,8 +68,8 @@ private:
             const std::uint64_t value = ctx.load(at, order::acquire, scope::device);
             sum.completed += word <= 1 ? value : 0;
             sum.served += word == 2 || word == 3 ? value : 0;
-            sum.created += word >= 4 ? value : 0;
-            if constexpr (std::is_same_v<Reply, fed_reply>) sum.carried += word >= 5 ? value : 0;
+            sum.created += word >= created_words ? value : 0;
+            if constexpr (std::is_same_v<Reply, fed_reply>) sum.carried += word > created_words ? value : 0;
         }
     }
 };

@@ -70,7 +70,7 @@ public:
           channels_(view, out, mine, shared, team, component) {}
 
     LANEWAY_FN void open(Ctx& ctx) {
-        if (ctx.warp() == 0 && ctx.lane() == 0) *shared_ = {0};
+        if (ctx.warp() == 0 && ctx.lane() == 0) *shared_ = {};
         channels_.open(ctx);
     }
     LANEWAY_FN void close(Ctx& ctx) { channels_.close(ctx); }
@@ -78,7 +78,9 @@ public:
     LANEWAY_FN void attend(Ctx& ctx) {
         if (ctx.lane() != 0) return;
         view_.set.results.pass_on(ctx);
-        if (ctx.load(view_.inbox.is_open, order::relaxed, scope::device) != 0) view_.inbox.pass_on(ctx);
+        if (ctx.load(view_.inbox.is_open, order::relaxed, scope::device) == 0) return;
+        // Warps of this block need not wait for their next refresh. Relaxed, as there.
+        ctx.store(&shared_->filled, view_.inbox.pass_on(ctx), order::relaxed, scope::block);
     }
     LANEWAY_FN void refresh(Ctx& ctx) {
         channels_.refresh(ctx);
@@ -108,19 +110,9 @@ private:
         return count != 0;
     }
     LANEWAY_FN bool claim(Ctx& ctx) {
-        const bool any =
-            once(ctx, full_warp<Ctx>, [&] {
-                return std::uint32_t{ctx.load(&shared_->filled, order::relaxed, scope::block) > empty_up_to_};
-            }) != 0;
-        if (!any) return false;
-        std::uint64_t known = 0;
-        const std::uint64_t claimed = once(ctx, full_warp<Ctx>, [&] { return view_.inbox.claim(ctx, known); });
+        const std::uint64_t claimed = view_.inbox.claim(ctx, *shared_);
         const auto count = static_cast<std::uint32_t>(claimed % 64);
-        if (count == 0) {
-            empty_up_to_ = known;  // lane 0 asks
-            return false;
-        }
-        ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the slots
+        if (count == 0) return false;
         const auto lane = static_cast<std::uint32_t>(ctx.lane());
         if (lane < count) slot_ = claimed / 64 + lane;
         return true;
@@ -146,8 +138,7 @@ private:
     inbox_shared* shared_;
     typename View::graph::template agent_type<Ctx, Out> channels_;
     unsigned turns_ = 0;
-    std::uint64_t slot_ = none;      ///< of the inbox, that this lane has claimed
-    std::uint64_t empty_up_to_ = 0;  ///< of lane 0: slots that have all been claimed
+    std::uint64_t slot_ = none;  ///< of the inbox, that this lane has claimed
 };
 
 }  // namespace laneway

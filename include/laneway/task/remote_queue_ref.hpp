@@ -63,7 +63,7 @@ struct remote_queue_ref {
     LANEWAY_FN void pass_on_if_open(Ctx& ctx) const {
         if constexpr (Fed) {
             for (std::uint32_t q = 0; q < rings.n_queues; ++q) {
-                if (ctx.load(inboxes[q].is_open, order::relaxed, scope::device) != 0) inboxes[q].pass_on(ctx);
+                if (ctx.load(inboxes[q].is_open, order::relaxed, scope::device) != 0) (void)inboxes[q].pass_on(ctx);
             }
         }
     }

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "laneway/simt/cuda/check.hpp"
 #include "laneway/simt/cuda/support.hpp"
@@ -18,6 +19,40 @@ namespace laneway::cuda_backend {
 
 namespace {
 
+/// Streams of persistent kernels that have ended. To make and destroy one takes longer than to launch a short kernel,
+/// so they are kept for the next, as long as the process lives.
+class kept_streams {
+public:
+    static kept_streams& get() {
+        static kept_streams all;
+        return all;
+    }
+    /// A stream of a GPU, the current one, of which nobody else knows.
+    cudaStream_t take(int device_index) {
+        {
+            const std::lock_guard lock(mutex_);
+            auto& free = free_[device_index];
+            if (!free.empty()) {
+                const cudaStream_t last = free.back();
+                free.pop_back();
+                return last;
+            }
+        }
+        cudaStream_t made = nullptr;
+        check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
+        return made;
+    }
+    /// All that the stream has begun is over.
+    void give_back(int device_index, cudaStream_t stream) {
+        const std::lock_guard lock(mutex_);
+        free_[device_index].push_back(stream);
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<int, std::vector<cudaStream_t>> free_;  ///< by GPU
+};
+
 /// One kernel of one PE.
 class kernel_run final : public running {
 public:
@@ -25,7 +60,7 @@ public:
                const void* program)
         : device_(device_index) {
         const device_scope scope(device_);
-        check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+        stream_ = kept_streams::get().take(device_);
         pe_environment env_copy = env;
         void* arguments[] = {const_cast<void*>(program), &env_copy};  // CUDA copies both
         const cudaError_t code = cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(shape.blocks)),
@@ -35,7 +70,11 @@ public:
         check(code, "launching a persistent kernel");
     }
     ~kernel_run() override {
-        if (joined_) cudaStreamDestroy(stream_);  // destroying a stream whose kernel runs on would wait for it
+        if (ended_well_) {
+            kept_streams::get().give_back(device_, stream_);
+        } else if (joined_) {  // destroying a stream whose kernel runs on would wait for it
+            cudaStreamDestroy(stream_);
+        }
     }
 
     bool done(std::chrono::microseconds wait) override {
@@ -57,6 +96,7 @@ public:
     void join() override {
         joined_ = true;
         check_run(cudaStreamSynchronize(stream_));
+        ended_well_ = true;
     }
 
 private:
@@ -71,6 +111,7 @@ private:
     cudaStream_t stream_ = nullptr;
     std::chrono::steady_clock::time_point launched_ = std::chrono::steady_clock::now();
     bool joined_ = false;
+    bool ended_well_ = false;
 };
 
 /// Launches a kernel on the current GPU without an environment, so that it returns at once: its code is loaded then,

@@ -86,8 +86,9 @@ struct host_triggers_ref {
             if ((orders & termination_command::look) != 0) take(ctx, rounds, items);
             *is_open = (orders & termination_command::open) != 0 ? 1 : 0;
         }
-        // Nothing is taken, as in the rounds that close an epoch: in the last one all that was open is over.
-        if (orders == 0) tell(ctx, rounds);
+        // Nothing more is taken, as where an epoch closes: when it is done, all that was open was over by then.
+        constexpr std::uint64_t goes_on = termination_command::open | termination_command::finish;
+        if ((orders & goes_on) == 0) tell(ctx, rounds);
     }
 
 private:
