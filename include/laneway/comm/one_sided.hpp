@@ -47,7 +47,7 @@ public:
     template <remote_word T>
     LANEWAY_FN status put(width lanes, symmetric_ptr<T> to, int pe, const T* values, std::uint64_t count,
                           path how = path::by_options) {
-        remote_ptr<T> word;
+        remote_ptr<T> word{};
         status result = reach(operation::put, to, pe, count, how, word);
         const copy_share mine = share_of(ctx_, endpoint_, lanes);
         for (std::uint64_t i = mine.first; i < count && result == status::ok; i += mine.step) {
@@ -73,7 +73,7 @@ public:
     template <remote_word T>
     LANEWAY_FN status get(width lanes, T* values, symmetric_ptr<T> from, int pe, std::uint64_t count,
                           path how = path::by_options) {
-        remote_ptr<T> word;
+        remote_ptr<T> word{};
         status result = reach(operation::get, from, pe, count, how, word);
         if (result != status::ok) return result;
         const copy_share mine = share_of(ctx_, endpoint_, lanes);
@@ -96,7 +96,7 @@ public:
     /// Loads a value into the own PE's `to`, where it is after quiet.
     template <remote_word T>
     LANEWAY_FN status get_nbi(symmetric_ptr<T> to, symmetric_ptr<T> from, int pe, path how = path::by_options) {
-        remote_ptr<T> word;
+        remote_ptr<T> word{};
         status result = reach(operation::get, from, pe, 1, how, word);
         if (result == status::ok && !exists(ctx_, to)) result = refuse_address(ctx_, operation::get, ctx_.pe(), to);
         if (result != status::ok) return result;
@@ -113,8 +113,8 @@ public:
     LANEWAY_FN status put_signal(symmetric_ptr<T> to, int pe, std::type_identity_t<T> value,
                                  symmetric_ptr<std::uint64_t> signal, std::uint64_t signal_value,
                                  signal_op how_signal = signal_op::set, path how = path::by_options) {
-        remote_ptr<T> word;
-        remote_ptr<std::uint64_t> flag;
+        remote_ptr<T> word{};
+        remote_ptr<std::uint64_t> flag{};
         status result = reach(operation::put, to, pe, 1, how, word);
         if (result == status::ok) result = reach(operation::put, signal, pe, 1, how, flag);
         if (result != status::ok) return result;
@@ -385,7 +385,7 @@ private:
 
     template <memory_op Op, class T>
     LANEWAY_FN status update(operation what, symmetric_ptr<T> at, int pe, T value, path how) {
-        remote_ptr<T> word;
+        remote_ptr<T> word{};
         const status found = reach(what, at, pe, 1, how, word);
         if (found != status::ok) return found;
         if (!word) return send({Op, at}, pe, word_bits(value));
@@ -395,7 +395,7 @@ private:
 
     template <memory_op Op, class T>
     LANEWAY_FN answered<T> fetch(operation what, symmetric_ptr<T> at, int pe, T value, T expected, path how) {
-        remote_ptr<T> word;
+        remote_ptr<T> word{};
         const status found = reach(what, at, pe, 1, how, word);
         if (found != status::ok) return {found, T{}};
         if (!word) {

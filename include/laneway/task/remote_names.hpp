@@ -25,7 +25,7 @@ struct remote_answers {
 
 /// A completion signal's word, or the answer to a host thread.
 struct remote_told {
-    remote_ptr<std::uint64_t> word;
+    remote_ptr<std::uint64_t> word{};
     std::uint32_t* answer = nullptr;
     int pe = completion_signal::nobody;  ///< where the word lies
 };

@@ -156,8 +156,8 @@ private:
     template <class Ctx>
     static LANEWAY_FN void move(Ctx& ctx, const arguments& a, std::uint64_t begin, std::uint64_t count) {
         const copy_share mine{static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
-        remote_ptr<std::byte> to;
-        remote_ptr<const std::byte> from;
+        remote_ptr<std::byte> to{};
+        remote_ptr<const std::byte> from{};
         std::uint64_t bytes = 0;
         a.from.visit([&]<class T>() {
             const auto first = a.from.template element<T>(), target = a.to.template element<T>();

@@ -10,7 +10,8 @@
 
 namespace laneway {
 
-/// Trivially copyable, as large as a pointer. Any lane; nothing waits but what returns a value, for that.
+/// Trivially copyable, as large as a pointer, and like one without a value until it is given one; `{}` is null. Any
+/// lane; nothing waits but what returns a value, for that.
 template <class T>
 class remote_ptr {
 public:
@@ -94,7 +95,7 @@ private:
     friend class remote_ptr;
     friend class remote_copy;
 
-    T* at_ = nullptr;
+    T* at_;
 };
 
 /// Elements of a PE's part on checked devices, which see each access (checked/pointer.hpp); as remote_ptr has them.

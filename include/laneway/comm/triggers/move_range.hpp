@@ -48,11 +48,11 @@ LANEWAY_FN symmetric_ptr<std::byte> first_byte(const trigger_operation& op, cons
 
 /// Where an operation's ranges and its signal lie, for this PE.
 struct operation_places {
-    remote_ptr<const std::byte> from;  ///< null where it moves nothing
-    remote_ptr<std::byte> to;          ///< the same
-    remote_ptr<std::uint64_t> signal;  ///< null where it raises none
-    bool can_move = false;             ///< what it moves is there, and this PE reaches it, or it moves nothing
-    bool can_signal = false;           ///< the same of the signal
+    remote_ptr<const std::byte> from{};  ///< null where it moves nothing
+    remote_ptr<std::byte> to{};          ///< the same
+    remote_ptr<std::uint64_t> signal{};  ///< null where it raises none
+    bool can_move = false;               ///< what it moves is there, and this PE reaches it, or it moves nothing
+    bool can_signal = false;             ///< the same of the signal
 };
 
 /// Looks an operation's memory up, which may have been freed since it was prepared. Nothing is looked at that depends
@@ -64,9 +64,9 @@ LANEWAY_FN operation_places find_places(const Ctx& ctx, const trigger_operation&
     const auto look_up = [&]<class T>(symmetric_ptr<std::byte> first, int pe, std::uint64_t bytes, bool used,
                                       remote_ptr<T>& place) {
         const bool named = first.segment < env.n_segments;
-        const std::uint64_t segment = named ? first.segment : 0;  // the tags lie in one, so there is one at least
+        const std::uint32_t segment = named ? first.segment : 0;  // the tags lie in one, so there is one at least
         const std::uint64_t held = env.segment_bytes[segment];
-        const auto base = remote_address(ctx, symmetric_ptr<std::byte>{static_cast<std::uint32_t>(segment), 0}, pe);
+        const auto base = remote_address(ctx, symmetric_ptr<std::byte>{segment, 0}, pe);
         const bool there = named & static_cast<bool>(base) & (first.index <= held) & (bytes <= held - first.index);
         if (used & there) place = (base + first.index).template as<T>();
         return there | !used;
