@@ -1,4 +1,5 @@
-"""Checks that each layer includes only what stands below it, and that device code stands where it may.
+"""Checks that each layer includes only what stands below it, that device code stands where it may, and that only
+`transport` turns names of other PEs' memory into pointers.
 
 Reads the sources under include/, src/, apps/ and study/; prints each breach as `file:line: reason`; exit code 1 if
 there is one. Usage: check_layers.py [ROOT]
@@ -26,7 +27,13 @@ LAYERS: dict[str, set[str]] = {
     "input": {"base"},
     "graph": {"base", "input"},
 }
-TRANSPORT_CONCEPT = {"laneway/transport/transport.hpp"}
+TRANSPORT_CONCEPT = {
+    "laneway/transport/remote_copy.hpp",
+    "laneway/transport/remote_ptr.hpp",
+    "laneway/transport/symmetric_ring.hpp",
+    "laneway/transport/transport.hpp",
+    "laneway/transport/word_channel.hpp",
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^">]+)[">]')
 DEVICE_WORDS = re.compile(
     r"\b(threadIdx|blockIdx|blockDim|gridDim|__CUDA_ARCH__|__syncthreads|__syncwarp|__shfl\w*|__ballot_sync|"
@@ -34,6 +41,14 @@ DEVICE_WORDS = re.compile(
 )
 # The one place where the marker of device functions and the compiler's own headers are chosen.
 DEVICE_EXCEPTIONS = {"include/laneway/base/config.hpp"}
+# Layers whose lanes reach memory of other PEs through `transport` alone, and what they would reach it by else: an
+# address in a PE's part that is not the own one. Bodies and handlers of applications may.
+ABOVE_TRANSPORT = {"comm", "run", "task", "flow"}
+TABLE_OF_PARTS = re.compile(r"\bbase_of_segment\b|\benv\w*\.segments\b|\benvironment\(\)\.segments\b")
+PART_OF_A_PE = re.compile(r"\.at\(\s*ctx_?\s*,\s*[\w.]*pe\b")
+NAMED_PART = re.compile(r"(?:\blaneway::|(?<![\w.:>]))(?:address|at)(?=\(\s*ctx_?\s*,)")
+# Rings whose words are told at the scope of the PE where both ends lie on it, as those of transport are not.
+POINTER_EXCEPTIONS = {"include/laneway/task/service_rings_ref.hpp"}
 SOURCES = {".hpp", ".cpp", ".cuh", ".cu"}
 
 
@@ -73,6 +88,28 @@ def may_hold_device_code(path: Path) -> bool:
     return "/simt/cuda/" in inside or "/transport/" in inside
 
 
+def count_arguments(text: str, at: int) -> int:
+    """Arguments of the call whose parenthesis opens at `at`."""
+    depth, arguments = 0, 1
+    for letter in text[at:]:
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth == 0:
+            break
+        arguments += letter == "," and depth == 1
+    return arguments
+
+
+def peer_pointers(path: Path, text: str) -> Iterator[tuple[int, str]]:
+    """Lines above transport that make a pointer to another PE's memory themselves, and how."""
+    if layer_of(path) not in ABOVE_TRANSPORT or path.as_posix() in POINTER_EXCEPTIONS:
+        return
+    code = re.sub(r"//[^\n]*", "", text)
+    found = [*TABLE_OF_PARTS.finditer(code), *PART_OF_A_PE.finditer(code)]
+    found += [call for call in NAMED_PART.finditer(code) if count_arguments(code, call.end()) >= 3]
+    for match in found:
+        yield code.count("\n", 0, match.start()) + 1, match.group(0)
+
+
 def breaches(root: Path) -> Iterator[str]:
     """Every breach as one line."""
     for folder in ("include", "src", "apps", "study"):
@@ -80,7 +117,10 @@ def breaches(root: Path) -> Iterator[str]:
             if file.suffix not in SOURCES:
                 continue
             path = file.relative_to(root)
-            for number, line in enumerate(file.read_text().splitlines(), 1):
+            text = file.read_text()
+            for number, how in peer_pointers(path, text):
+                yield f"{path}:{number}: {how} gives a pointer to another PE's memory: take remote_address"
+            for number, line in enumerate(text.splitlines(), 1):
                 include = INCLUDE.match(line)
                 header = named_from_root(path, include.group(1)) if include else ""
                 reason = may_include(layer_of(path), header)

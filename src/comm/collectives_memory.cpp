@@ -112,7 +112,7 @@ collectives_memory::collectives_memory(machine& machine, const collectives_plan&
 
 void collectives_memory::place_words(machine& machine, int mute) {
     const std::size_t n = plan_.n_pes();
-    std::vector<std::vector<std::uint64_t*>> written(n, std::vector<std::uint64_t*>(n));
+    std::vector<std::vector<word_sender>> written(n, std::vector<word_sender>(n));
     for (std::size_t reader = 0; reader < n; ++reader) {
         const auto parts = allocate_for_reader(
             machine, static_cast<int>(reader),
@@ -121,16 +121,16 @@ void collectives_memory::place_words(machine& machine, int mute) {
                 return plan_.pair_words() * sizeof(std::uint64_t);
             },
             words_);
-        std::vector<const std::uint64_t*> read(n);
+        std::vector<word_receiver> read(n);
         for (std::size_t writer = 0; writer < n; ++writer) {
-            written[writer][reader] = reinterpret_cast<std::uint64_t*>(parts[writer]);
-            read[writer] = written[writer][reader];
+            written[writer][reader] = word_sender(parts[writer]);
+            read[writer] = word_receiver(parts[writer]);
         }
         from_.emplace_back(machine.device(static_cast<int>(reader)), n).copy_in(read);
     }
     if (mute >= 0) {
         unheard_ = buffer<std::uint64_t>(machine.device(mute), plan_.pair_words());
-        std::fill_n(written[static_cast<std::size_t>(mute)].begin(), n, unheard_.data());
+        std::fill_n(written[static_cast<std::size_t>(mute)].begin(), n, word_sender(unheard_.data()));
     }
     for (std::size_t writer = 0; writer < n; ++writer) {
         to_.emplace_back(machine.device(static_cast<int>(writer)), n).copy_in(written[writer]);

@@ -52,15 +52,15 @@ comm_resources::comm_resources(machine& machine, const options& options, const c
 void comm_resources::pair_words::allocate(machine& machine, const std::function<std::size_t(int reader)>& bytes,
                                           const run_deadline& until, int mute) {
     const auto n = static_cast<std::size_t>(machine.n_pes());
-    std::vector<std::vector<std::uint64_t*>> written(n, std::vector<std::uint64_t*>(n));
+    std::vector<std::vector<word_sender>> written(n, std::vector<word_sender>(n));
     for (int reader = 0; reader < machine.n_pes(); ++reader) {
         (void)until.left();
         const auto parts = allocate_for_reader(
             machine, reader, [&](int) { return bytes(reader); }, memory);
-        std::vector<std::uint64_t*> read(n);
+        std::vector<word_receiver> read(n);
         for (std::size_t writer = 0; writer < n; ++writer) {
-            read[writer] = reinterpret_cast<std::uint64_t*>(parts[writer]);
-            written[writer][static_cast<std::size_t>(reader)] = read[writer];
+            read[writer] = word_receiver(parts[writer]);
+            written[writer][static_cast<std::size_t>(reader)] = word_sender(parts[writer]);
         }
         from.emplace_back(machine.device(reader), n).copy_in(read);
     }
@@ -68,8 +68,7 @@ void comm_resources::pair_words::allocate(machine& machine, const std::function<
         std::size_t most = 0;
         for (int reader = 0; reader < machine.n_pes(); ++reader) most = std::max(most, bytes(reader));
         unheard = buffer<std::byte>(machine.device(mute), most);
-        std::fill_n(written[static_cast<std::size_t>(mute)].begin(), n,
-                    reinterpret_cast<std::uint64_t*>(unheard.data()));
+        std::fill_n(written[static_cast<std::size_t>(mute)].begin(), n, word_sender(unheard.data()));
     }
     for (int writer = 0; writer < machine.n_pes(); ++writer) {
         to.emplace_back(machine.device(writer), n).copy_in(written[static_cast<std::size_t>(writer)]);
@@ -107,19 +106,19 @@ void comm_resources::make_children(std::size_t p, bool mute) {
     reply_tables_.emplace_back();
     if (children == 0) return;
     const auto& device = device_of(p);
-    std::vector<std::uint64_t*> commands;
-    std::vector<const std::uint64_t*> replies;
+    std::vector<word_sender> commands;
+    std::vector<word_receiver> replies;
     for (int i = 0; i < children; ++i) {
         const auto c = static_cast<std::size_t>(termination_tree::first_child(pe) + i);
         const auto& child = device_of(c);
         commands_[c] = find_transport(*device, *child).allocate(device, child, plan_.command_bytes());
         termination_replies_[c] = find_transport(*child, *device).allocate(child, device, plan_.reply_bytes());
-        commands.push_back(reinterpret_cast<std::uint64_t*>(mute ? unheard_.data() : commands_[c].get()));
-        replies.push_back(reinterpret_cast<const std::uint64_t*>(termination_replies_[c].get()));
+        commands.emplace_back(mute ? unheard_.data() : commands_[c].get());
+        replies.emplace_back(termination_replies_[c].get());
     }
-    command_tables_[p] = buffer<std::uint64_t*>(device, commands.size());
+    command_tables_[p] = buffer<word_sender>(device, commands.size());
     command_tables_[p].copy_in(commands);
-    reply_tables_[p] = buffer<const std::uint64_t*>(device, replies.size());
+    reply_tables_[p] = buffer<word_receiver>(device, replies.size());
     reply_tables_[p].copy_in(replies);
 }
 
@@ -261,9 +260,9 @@ termination_ref comm_resources::termination(int pe, const threshold_policy& poli
     ref.commands = command_tables_[p].data();
     ref.replies = reply_tables_[p].data();
     ref.children = termination_tree::children(pe, static_cast<int>(n_));
-    ref.command = reinterpret_cast<const std::uint64_t*>(commands_[p].get());
+    ref.command = word_receiver(commands_[p].get());
     const bool mute = pe == pe_with(options_, injected_fault::mute_termination);
-    ref.reply = reinterpret_cast<std::uint64_t*>(mute ? unheard_.data() : termination_replies_[p].get());
+    ref.reply = word_sender(mute ? unheard_.data() : termination_replies_[p].get());
     ref.finished = finished_[p].data();
     ref.samples = samples_.data();
     ref.outcome = outcome_.data();

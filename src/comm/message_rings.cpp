@@ -11,8 +11,8 @@ message_rings::message_rings(machine& machine, std::uint32_t slots, std::uint32_
         std::vector<chunk_sender> to(n);
         std::vector<chunk_receiver> from(n);
         for (int other = 0; other < machine.n_pes(); ++other) {
-            static_cast<chunk_ring_layout&>(to[static_cast<std::size_t>(other)]) = ring(pe, other);
-            static_cast<chunk_ring_layout&>(from[static_cast<std::size_t>(other)]) = ring(other, pe);
+            to[static_cast<std::size_t>(other)] = chunk_sender(ring(pe, other));
+            from[static_cast<std::size_t>(other)] = chunk_receiver(ring(other, pe));
         }
         to_.emplace_back(machine.device(pe), n).copy_in(to);
         from_.emplace_back(machine.device(pe), n).copy_in(from);

@@ -53,8 +53,8 @@ void ring_set::make_tables(const run_deadline& until) {
         std::vector<chunk_sender> to(n_);
         std::vector<chunk_receiver> from(n_);
         for (int other = 0; other < machine_.n_pes(); ++other) {
-            static_cast<chunk_ring_layout&>(to[static_cast<std::size_t>(other)]) = rings_[pair(pe, other)];
-            static_cast<chunk_ring_layout&>(from[static_cast<std::size_t>(other)]) = rings_[pair(other, pe)];
+            to[static_cast<std::size_t>(other)] = chunk_sender(rings_[pair(pe, other)]);
+            from[static_cast<std::size_t>(other)] = chunk_receiver(rings_[pair(other, pe)]);
         }
         to_.emplace_back(device, n_).copy_in(to);
         from_.emplace_back(device, n_).copy_in(from);

@@ -1,8 +1,8 @@
 // Bodies that copy between a packet's buffer and memory where its elements are not side by side.
 #pragma once
 
-#include "laneway/comm/copy_bytes.hpp"
 #include "laneway/flow/layout.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 
 namespace laneway::flow {
 

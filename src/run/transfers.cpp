@@ -70,11 +70,7 @@ private:
         }
         void carry_out(const engine_copy& asked) {
             device_stream& stream = *of_pe[static_cast<std::size_t>(asked.pe)];
-            if (asked.rows == 1) {  // of any length, which a pitch is not
-                stream.copy(asked.to, asked.from, asked.row_bytes);
-            } else {
-                stream.copy_rows(asked.to, asked.to_pitch, asked.from, asked.from_pitch, asked.row_bytes, asked.rows);
-            }
+            remote_copy::by_stream(stream, asked);
             finish(stream);
         }
         /// Waits until all is done that the stream was given, no longer than the run may take.

@@ -149,7 +149,7 @@ std::uint64_t service_copies::apply(const memory_target& target, int pe, std::ui
     return target.visit([&]<class T>() {
         host_context mine;
         T word = load<T>(at(target, pe), pe);
-        const T held = laneway::apply(mine, target.op(), &word, word_of<T>(value), word_of<T>(expected));
+        const T held = laneway::apply(mine, target.op(), remote_ptr<T>(&word), word_of<T>(value), word_of<T>(expected));
         const std::uint64_t changed = word_bits(word);
         if (target.op() != memory_op::get) put(target, pe, &changed, 1);
         return word_bits(held);

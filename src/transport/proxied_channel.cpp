@@ -35,18 +35,6 @@ proxied_channel::proxied_channel(const std::shared_ptr<device>& source, const st
     staging_.tail = tail_.data();
 }
 
-chunk_sender proxied_channel::sender() const {
-    chunk_sender made;
-    static_cast<chunk_ring_layout&>(made) = staging_;
-    return made;
-}
-
-chunk_receiver proxied_channel::receiver() const {
-    chunk_receiver made;
-    static_cast<chunk_ring_layout&>(made) = landing_;
-    return made;
-}
-
 void proxied_channel::open() {
     for (const auto* side : {&staging_, &landing_}) std::fill_n(side->flags, 2 * side->n_slots, 0);
     tail_.fill_bytes(0);

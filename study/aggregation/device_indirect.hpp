@@ -80,8 +80,8 @@ struct device_indirect {
             : queue_(queue), buffers_(ctx, links, shape, 0, shared),
               next_(static_cast<std::uint64_t>(mine.helper_index)), helpers_(static_cast<std::uint64_t>(mine.helpers)),
               idle_(idle) {
-            static_cast<chunk_ring_layout&>(in_) = queue.ring;
-            static_cast<chunk_ring_layout&>(out_) = queue.ring;
+            in_ = chunk_sender(queue.ring);
+            out_ = chunk_receiver(queue.ring);
         }
 
         LANEWAY_FN void open(Ctx& ctx) { buffers_.open(ctx); }

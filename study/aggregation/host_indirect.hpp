@@ -33,7 +33,7 @@ struct host_indirect {
             for (int pe = 0; pe < machine.n_pes(); ++pe) {
                 std::vector<chunk_receiver> in(threads);
                 for (std::size_t t = 0; t < threads; ++t) {
-                    static_cast<chunk_ring_layout&>(in[t]) = service_->outlet(static_cast<int>(t), pe).ring();
+                    in[t] = chunk_receiver(service_->outlet(static_cast<int>(t), pe).ring());
                 }
                 inbox_.emplace_back(machine.device(pe), threads).copy_in(in);
                 next_.emplace_back(machine.device(pe), threads);

@@ -37,6 +37,11 @@ def check(root: Path) -> subprocess.CompletedProcess[str]:
         ("include/laneway/comm/mailbox.hpp", "auto i = threadIdx.x;"),
         ("src/queue/ring.cpp", "#include <cuda_runtime_api.h>"),
         ("apps/sssp/search.hpp", "#include <cuda/atomic>"),
+        ("include/laneway/comm/one_sided.hpp", "T* word = address(ctx_, at, pe);"),
+        ("include/laneway/run/triggers.hpp", "auto* there = laneway::at(ctx, first, op.pe());"),
+        ("include/laneway/task/steal.hpp", "auto n = address(ctx, tails[ring(ctx, to)], from)->value;"),
+        ("include/laneway/flow/worklist.hpp", "keys.at(ctx, pe)[0] = 1;"),
+        ("include/laneway/comm/moves.hpp", "auto* base = ctx.environment().segments[pe];"),
     ],
 )
 def test_breaches(tmp_path: Path, file: str, line: str) -> None:
@@ -58,6 +63,11 @@ def test_breaches(tmp_path: Path, file: str, line: str) -> None:
         ("include/laneway/comm/mailbox.hpp", "// not threadIdx"),
         ("src/simt/cuda/gpu.cpp", "#include <cuda_runtime_api.h>"),
         ("apps/sssp/kernel.cu", "auto i = threadIdx.x;"),
+        ("include/laneway/comm/one_sided.hpp", "auto word = remote_address(ctx_, at, pe);"),
+        ("include/laneway/task/steal.hpp", "auto n = address(ctx, tails[ring(ctx, to, from)])->value;"),
+        ("include/laneway/comm/queue.hpp", "auto number = asked.at(ctx, first, place);"),
+        ("include/laneway/memory/heap.hpp", "auto* there = address(ctx, first, pe);"),
+        ("apps/sssp/search.hpp", "keys.at(ctx, pe)[0] = 1;"),
     ],
 )
 def test_no_breach(tmp_path: Path, file: str, line: str) -> None:

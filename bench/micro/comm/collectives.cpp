@@ -96,15 +96,14 @@ private:
         const auto tag = static_cast<std::uint32_t>(round);
         for (std::uint32_t e = lane; e < mine.count; e += lanes) {
             for (int pe = 0; pe < ctx.n_pes(); ++pe) {
-                if (pe != ctx.pe()) store_tagged(ctx, plain.to[pe] + slot + 2 * e, tag, array[e], Ctx::tagged_order);
+                if (pe != ctx.pe()) plain.to[pe].put(ctx, slot + 2 * e, tag, array[e]);
             }
         }
         for (std::uint32_t e = lane; e < mine.count; e += lanes) {
             double sum = 0;
             for (int pe = 0; pe < ctx.n_pes(); ++pe) {
                 double theirs = array[e];
-                while (pe != ctx.pe() &&
-                       !load_tagged(ctx, plain.from[pe] + slot + 2 * e, tag, theirs, tagged_load_order<Ctx>)) {
+                while (pe != ctx.pe() && !plain.from[pe].take(ctx, slot + 2 * e, tag, theirs, tagged_load_order<Ctx>)) {
                     if (Ctx::warp_lanes == 1) ctx.pause();
                     if (stopped(ctx)) return false;
                 }

@@ -61,7 +61,7 @@ public:
             if (!fits_words<Message>(static_cast<std::uint32_t>(Ctx::count_lanes(mask)))) return false;
             const std::uint32_t position = ctx.load(&buffers_[pe].reserved, order::relaxed, Reach);
             const bool aggregates = (position & (shape_.messages() - 1)) != 0;
-            if (ctx.ballot(mask, aggregates || ring.words == nullptr) != 0) return false;
+            if (ctx.ballot(mask, aggregates || !ring.has_words()) != 0) return false;
             const lane_mask peers = ctx.match(mask, static_cast<std::uint32_t>(pe));
             const bool leads = elected(ctx, peers);
             std::uint64_t counted = 0;
@@ -306,7 +306,7 @@ protected:
         }
         bool in_words = false;
         if constexpr (fits_words<Message>(1) && !is_granule<Message>) {
-            in_words = ring.words != nullptr && fits_words<Message>(messages);
+            in_words = ring.has_words() && fits_words<Message>(messages);
             if (in_words) ring.publish_in_words(ctx, mask, ticket, chunk_data, messages, kind_, counted);
         }
         if (!in_words) {

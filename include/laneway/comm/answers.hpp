@@ -9,9 +9,9 @@
 // them where lanes that did not call may have fallen behind.
 #pragma once
 
-#include "laneway/queue/tagged_words.hpp"
 #include "laneway/simt/message_order.hpp"
 #include "laneway/simt/wait.hpp"
+#include "laneway/transport/word_channel.hpp"
 
 namespace laneway {
 
@@ -26,8 +26,8 @@ struct [[nodiscard]] answered {
 
 /// Device view of one PE's slots; the tables are PE memory.
 struct answers_ref {
-    std::uint64_t* const* to = nullptr;    ///< n_pes: slots of that PE's lanes that this PE writes
-    std::uint64_t* const* from = nullptr;  ///< n_pes: slots of the own lanes that that PE writes
+    const word_sender* to = nullptr;      ///< n_pes: slots of that PE's lanes that this PE writes
+    const word_receiver* from = nullptr;  ///< n_pes: slots of the own lanes that that PE writes
     std::uint32_t slot_words = 0;
     std::uint64_t calls_before = 0;  ///< no lane of the job has had a call with a higher number in a run before
 
@@ -49,17 +49,19 @@ struct answers_ref {
     /// Stores the answer to a call from `pe`. Any lane; does not wait. On GPUs the answer orders nothing but itself.
     template <class Ctx, class Value>
     LANEWAY_FN void give(Ctx& ctx, int pe, std::uint64_t token, const Value& value) const {
-        std::uint64_t* const slot = to[pe] + (token >> 32) * slot_words;
-        tell_history(ctx, [slot](auto& history) { history.carry_alone(slot); });
-        store_tagged(ctx, slot, static_cast<std::uint32_t>(token), value, Ctx::tagged_order);
+        const word_sender words = to[pe];
+        const std::uint64_t slot = (token >> 32) * slot_words;
+        tell_history(ctx, [&](auto& history) { history.carry_alone(words.place(slot)); });
+        words.put(ctx, slot, static_cast<std::uint32_t>(token), value);
     }
 
     /// Whether the answer to a call to `pe` has come, and what it is. Any lane; does not wait.
     template <class Ctx, class Value>
     LANEWAY_FN bool take(Ctx& ctx, int pe, std::uint64_t token, Value& value) const {
-        const std::uint64_t* const slot = from[pe] + (token >> 32) * slot_words;
-        if (!load_tagged(ctx, slot, static_cast<std::uint32_t>(token), value, tagged_load_order<Ctx>)) return false;
-        tell_history(ctx, [slot](auto& history) { history.hear(slot); });
+        const word_receiver words = from[pe];
+        const std::uint64_t slot = (token >> 32) * slot_words;
+        if (!words.take(ctx, slot, static_cast<std::uint32_t>(token), value, tagged_load_order<Ctx>)) return false;
+        tell_history(ctx, [&](auto& history) { history.hear(words.place(slot)); });
         return true;
     }
 
@@ -71,8 +73,7 @@ private:
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
             for (std::uint32_t i = 0; pe != ctx.pe() && i < slot_words; ++i) {
                 // Partner: the load in take, of a call that must not take what stood there for its answer.
-                ctx.store(from[pe] + std::uint64_t{slot} * slot_words + i, std::uint64_t{last} << 32, order::relaxed,
-                          scope::system);
+                from[pe].renew(ctx, std::uint64_t{slot} * slot_words + i, last);
             }
         }
         ctx.fence(order::release, scope::system);  // before those whom the lane calls next answer

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "laneway/comm/links.hpp"
-#include "laneway/queue/tagged_words.hpp"
+#include "laneway/transport/word_channel.hpp"
 #if !defined(__CUDACC_RTC__)
 #include "laneway/simt/checked/context.hpp"
 #include "laneway/simt/cpu/context.hpp"
@@ -34,8 +34,8 @@ struct barrier_account {
 
 /// Device view of one PE's part; the tables are PE memory.
 struct barrier_ref {
-    std::uint64_t* const* to = nullptr;          ///< n_pes: where each other PE reads this one's accounts
-    const std::uint64_t* const* from = nullptr;  ///< n_pes: where each other PE writes them
+    const word_sender* to = nullptr;      ///< n_pes: where each other PE reads this one's accounts
+    const word_receiver* from = nullptr;  ///< n_pes: where each other PE writes them
 
     static constexpr std::uint32_t account_words = tagged_words<barrier_account>;
     /// Two accounts: a PE may be one round ahead of another, and not more.
@@ -116,7 +116,7 @@ private:
         bool any = false;
         for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
             barrier_account account;
-            any = any || (pe != ctx.pe() && load_tagged(ctx, from(pe), tag(), account, order::relaxed));
+            any = any || (pe != ctx.pe() && hears(ctx, pe, account, order::relaxed));
         }
         return ctx.ballot(full_warp<Ctx>, any) != 0;
     }
@@ -144,7 +144,7 @@ private:
             if (pe == ctx.pe()) continue;
             const auto account =
                 barrier_account::of(ctx.n_pes() <= Ctx::warp_lanes ? sent_ : sent_to(ctx, pe), created_);
-            store_tagged(ctx, words_.to[pe] + place(), tag(), account, Ctx::tagged_order);
+            words_.to[pe].put(ctx, place(), tag(), account);
         }
         told_ = true;
     }
@@ -173,7 +173,7 @@ private:
             if (pe == ctx.pe()) continue;
             // The PE's warps all wait, so there is nobody whom an acquire would slow down.
             // Partner: the fence in tell. What the others wrote before is seen behind this.
-            missing = !load_tagged(ctx, from(pe), tag(), account, order::acquire) || missing;
+            missing = !hears(ctx, pe, account, order::acquire) || missing;
             sent += account.sent();
             created = created || account.created();
         }
@@ -195,7 +195,10 @@ private:
 
     [[nodiscard]] LANEWAY_FN std::uint32_t tag() const { return static_cast<std::uint32_t>(round_); }
     [[nodiscard]] LANEWAY_FN std::size_t place() const { return round_ % 2 * barrier_ref::account_words; }
-    [[nodiscard]] LANEWAY_FN const std::uint64_t* from(int pe) const { return words_.from[pe] + place(); }
+    /// Whether another PE has told its account of this round, and what it is.
+    [[nodiscard]] LANEWAY_FN bool hears(Ctx& ctx, int pe, barrier_account& account, order o) const {
+        return words_.from[pe].take(ctx, place(), tag(), account, o);
+    }
 
     const barrier_ref& words_;
     const links_ref& requests_;

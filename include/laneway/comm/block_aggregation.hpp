@@ -109,15 +109,12 @@ protected:
     LANEWAY_SLOW status await_served(Ctx& ctx, lane_mask mask, int pe) {
         const chunk_sender& ring = links_.to[pe];
         // One look for all: lanes that saw different tails would share out different tickets and leave some to nobody.
-        const std::uint64_t end = once(ctx, mask, [&] { return ctx.load(ring.tail, order::relaxed, scope::device); });
+        const std::uint64_t end = once(ctx, mask, [&] { return ring.drawn(ctx); });
         std::uint64_t next = end < ring.n_slots ? 0 : end - ring.n_slots;
         next += static_cast<std::uint64_t>(rank_in(ctx, mask));
         bounded_spin spin;
         for (;;) {
-            // Partner: chunk_receiver::release. The handlers' effects are visible to this lane afterwards.
-            while (next < end && ctx.load(ring.credits + ring.slot_of(next), order::acquire, scope::system) > next) {
-                next += static_cast<std::uint64_t>(Ctx::count_lanes(mask));
-            }
+            while (next < end && ring.is_served(ctx, next)) next += static_cast<std::uint64_t>(Ctx::count_lanes(mask));
             if (ctx.ballot(mask, next < end) == 0) break;
             idle_();
             const status going = spin.next(ctx, {operation::quiet, pe, next});

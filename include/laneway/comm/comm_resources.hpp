@@ -64,11 +64,11 @@ public:
     [[nodiscard]] std::string ring_fills() const;
 
 private:
-    /// Words that each PE writes for each other one, and their addresses for both.
+    /// Words that each PE writes for each other one, and the views of both.
     struct pair_words {
         std::vector<reader_memory> memory;
-        std::vector<buffer<std::uint64_t*>> to;
-        std::vector<buffer<std::uint64_t*>> from;
+        std::vector<buffer<word_sender>> to;
+        std::vector<buffer<word_receiver>> from;
         buffer<std::byte> unheard;  ///< what the mute PE writes
 
         /// Allocates as many bytes for each writer as a reader's words take. What the `mute` PE writes nobody reads.
@@ -112,8 +112,8 @@ private:
     std::vector<std::shared_ptr<std::byte>> commands_;             ///< of termination detection, to each PE but PE 0
     std::vector<std::shared_ptr<std::byte>> termination_replies_;  ///< of each PE but PE 0, to its parent
     buffer<std::byte> unheard_;                                    ///< what a PE that is mute there writes
-    std::vector<buffer<std::uint64_t*>> command_tables_;           ///< of each PE, to its children
-    std::vector<buffer<const std::uint64_t*>> reply_tables_;
+    std::vector<buffer<word_sender>> command_tables_;              ///< of each PE, to its children
+    std::vector<buffer<word_receiver>> reply_tables_;
     std::vector<buffer<std::uint32_t>> finished_;
     buffer<termination_sample> samples_;
     buffer<termination_outcome> outcome_;

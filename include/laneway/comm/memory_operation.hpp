@@ -1,9 +1,9 @@
 // Operations on symmetric memory as messages: what they say, and how their owner serves them.
 #pragma once
 
-#include "laneway/memory/symmetric.hpp"
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/group.hpp"
+#include "laneway/transport/remote_ptr.hpp"
 
 namespace laneway {
 
@@ -89,40 +89,38 @@ inline constexpr bool applies = std::is_integral_v<T> ||
                                 (Op != memory_op::bit_and && Op != memory_op::bit_or && Op != memory_op::bit_xor);
 
 /// Applies an operation to a word that this lane can reach, and returns what the word held; of a put, nothing useful.
-/// Relaxed, at system scope: lanes of other PEs may work on the word at the same time.
+/// Relaxed: lanes of other PEs may work on the word at the same time.
 template <memory_op Op, class Ctx, remote_word T>
-requires applies<Op, T> LANEWAY_FN T apply(Ctx& ctx, T* word, std::type_identity_t<T> value,
+requires applies<Op, T> LANEWAY_FN T apply(Ctx& ctx, remote_ptr<T> word, std::type_identity_t<T> value,
                                            std::type_identity_t<T> expected = {}) {
-    constexpr order o = order::relaxed;
-    constexpr scope s = scope::system;
     if constexpr (Op == memory_op::put) {
-        ctx.store(word, value, o, s);
+        word.store(ctx, value);
         return value;
     } else if constexpr (Op == memory_op::get) {
-        return ctx.load(word, o, s);
+        return word.load(ctx);
     } else if constexpr (Op == memory_op::add) {
-        return ctx.fetch_add(word, value, o, s);
+        return word.fetch_add(ctx, value);
     } else if constexpr (Op == memory_op::min) {
-        return ctx.fetch_min(word, value, o, s);
+        return word.fetch_min(ctx, value);
     } else if constexpr (Op == memory_op::max) {
-        return ctx.fetch_max(word, value, o, s);
+        return word.fetch_max(ctx, value);
     } else if constexpr (Op == memory_op::bit_and) {
-        return ctx.fetch_and(word, value, o, s);
+        return word.fetch_and(ctx, value);
     } else if constexpr (Op == memory_op::bit_or) {
-        return ctx.fetch_or(word, value, o, s);
+        return word.fetch_or(ctx, value);
     } else if constexpr (Op == memory_op::bit_xor) {
-        return ctx.fetch_xor(word, value, o, s);
+        return word.fetch_xor(ctx, value);
     } else if constexpr (Op == memory_op::exchange) {
-        return ctx.exchange(word, value, o, s);
+        return word.exchange(ctx, value);
     } else {
-        (void)ctx.compare_exchange(word, expected, value, o, s);
+        (void)word.compare_exchange(ctx, expected, value);
         return expected;
     }
 }
 
 /// The same, of an operation that is known by its number.
 template <class Ctx, remote_word T>
-LANEWAY_FN T apply(Ctx& ctx, memory_op op, T* word, T value, T expected) {
+LANEWAY_FN T apply(Ctx& ctx, memory_op op, remote_ptr<T> word, T value, T expected) {
     const auto held = [&]<memory_op Op>() -> T {
         if constexpr (applies<Op, T>) return apply<Op>(ctx, word, value, expected);
         return {};
@@ -147,7 +145,7 @@ template <class Ctx>
 LANEWAY_SLOW std::uint64_t apply_at(Ctx& ctx, const memory_target& target, std::uint64_t value, std::uint64_t expected,
                                     int pe) {
     return target.visit([&]<class T>() {
-        T* const word = address(ctx, target.element<T>(), pe);
+        const remote_ptr<T> word = remote_address(ctx, target.element<T>(), pe);
         return word_bits(apply(ctx, target.op(), word, word_of<T>(value), word_of<T>(expected)));
     });
 }

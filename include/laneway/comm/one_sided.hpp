@@ -47,11 +47,11 @@ public:
     template <remote_word T>
     LANEWAY_FN status put(width lanes, symmetric_ptr<T> to, int pe, const T* values, std::uint64_t count,
                           path how = path::by_options) {
-        T* word = nullptr;
+        remote_ptr<T> word{};
         status result = reach(operation::put, to, pe, count, how, word);
         const copy_share mine = share_of(ctx_, endpoint_, lanes);
         for (std::uint64_t i = mine.first; i < count && result == status::ok; i += mine.step) {
-            if (word != nullptr) {
+            if (word) {
                 (void)apply<memory_op::put>(ctx_, word + i, values[i]);
             } else {
                 const symmetric_ptr<T> next{to.segment, to.index + i};
@@ -73,11 +73,11 @@ public:
     template <remote_word T>
     LANEWAY_FN status get(width lanes, T* values, symmetric_ptr<T> from, int pe, std::uint64_t count,
                           path how = path::by_options) {
-        T* word = nullptr;
+        remote_ptr<T> word{};
         status result = reach(operation::get, from, pe, count, how, word);
         if (result != status::ok) return result;
         const copy_share mine = share_of(ctx_, endpoint_, lanes);
-        if (word != nullptr) {
+        if (word) {
             load_words(values, word, count, mine);
             return status::ok;
         }
@@ -96,12 +96,12 @@ public:
     /// Loads a value into the own PE's `to`, where it is after quiet.
     template <remote_word T>
     LANEWAY_FN status get_nbi(symmetric_ptr<T> to, symmetric_ptr<T> from, int pe, path how = path::by_options) {
-        T* word = nullptr;
+        remote_ptr<T> word{};
         status result = reach(operation::get, from, pe, 1, how, word);
         if (result == status::ok && !exists(ctx_, to)) result = refuse_address(ctx_, operation::get, ctx_.pe(), to);
         if (result != status::ok) return result;
-        if (word != nullptr) {
-            ctx_.store(local(ctx_, to), ctx_.load(word, order::relaxed, scope::system), order::relaxed, scope::system);
+        if (word) {
+            ctx_.store(local(ctx_, to), word.load(ctx_), order::relaxed, scope::system);
             return status::ok;
         }
         return ask_for({memory_op::get, from}, pe, {memory_op::put, to});
@@ -113,12 +113,12 @@ public:
     LANEWAY_FN status put_signal(symmetric_ptr<T> to, int pe, std::type_identity_t<T> value,
                                  symmetric_ptr<std::uint64_t> signal, std::uint64_t signal_value,
                                  signal_op how_signal = signal_op::set, path how = path::by_options) {
-        T* word = nullptr;
-        std::uint64_t* flag = nullptr;
+        remote_ptr<T> word{};
+        remote_ptr<std::uint64_t> flag{};
         status result = reach(operation::put, to, pe, 1, how, word);
         if (result == status::ok) result = reach(operation::put, signal, pe, 1, how, flag);
         if (result != status::ok) return result;
-        if (word == nullptr) {
+        if (!word) {
             return endpoint_.post(
                 ctx_, pe,
                 remote_signal{{memory_op::put, to},
@@ -347,7 +347,7 @@ private:
 
     /// Several loads are on their way at once.
     template <class T>
-    LANEWAY_FN void load_words(T* values, T* word, std::uint64_t count, copy_share mine) {
+    LANEWAY_FN void load_words(T* values, remote_ptr<T> word, std::uint64_t count, copy_share mine) {
         constexpr int batch = 4;
         for (std::uint64_t i = mine.first; i < count; i += batch * mine.step) {
             T loaded[batch];
@@ -364,12 +364,13 @@ private:
 
     /// Checks PE and elements, and finds the word if the operation takes the direct path; null: it is to be aggregated.
     template <class T>
-    LANEWAY_FN status reach(operation what, symmetric_ptr<T> at, int pe, std::uint64_t count, path how, T*& word) {
+    LANEWAY_FN status reach(operation what, symmetric_ptr<T> at, int pe, std::uint64_t count, path how,
+                            remote_ptr<T>& word) {
         if (const status going = endpoint_.progress(ctx_); going != status::ok) return going;
         if (pe < 0 || pe >= ctx_.n_pes()) return fail(ctx_, status::bad_pe, what, pe);
         if (!exists(ctx_, at, count)) return refuse_address(ctx_, what, pe, at);
         if (how == path::by_options) how = endpoint_.default_path();
-        if (how != path::aggregated || pe == ctx_.pe()) word = address(ctx_, at, pe);
+        if (how != path::aggregated || pe == ctx_.pe()) word = remote_address(ctx_, at, pe);
         return status::ok;
     }
 
@@ -384,20 +385,20 @@ private:
 
     template <memory_op Op, class T>
     LANEWAY_FN status update(operation what, symmetric_ptr<T> at, int pe, T value, path how) {
-        T* word = nullptr;
+        remote_ptr<T> word{};
         const status found = reach(what, at, pe, 1, how, word);
         if (found != status::ok) return found;
-        if (word == nullptr) return send({Op, at}, pe, word_bits(value));
+        if (!word) return send({Op, at}, pe, word_bits(value));
         (void)apply<Op>(ctx_, word, value);
         return status::ok;
     }
 
     template <memory_op Op, class T>
     LANEWAY_FN answered<T> fetch(operation what, symmetric_ptr<T> at, int pe, T value, T expected, path how) {
-        T* word = nullptr;
+        remote_ptr<T> word{};
         const status found = reach(what, at, pe, 1, how, word);
         if (found != status::ok) return {found, T{}};
-        if (word == nullptr) {
+        if (!word) {
             const auto answer = ask({Op, at}, pe, word_bits(value), word_bits(expected));
             return {answer.code, word_of<T>(answer.value)};
         }

@@ -6,8 +6,8 @@
 // the same time as others, and never waits. The memory belongs to the payload until the handler has run.
 #pragma once
 
-#include "laneway/comm/copy_bytes.hpp"
 #include "laneway/comm/routes.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 
 namespace laneway {
 

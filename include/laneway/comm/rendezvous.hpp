@@ -6,6 +6,7 @@
 #include "laneway/comm/payload_allocation.hpp"
 #include "laneway/comm/width.hpp"
 #include "laneway/simt/wait.hpp"
+#include "laneway/transport/remote_copy.hpp"
 
 namespace laneway {
 
@@ -133,9 +134,9 @@ private:
         const auto* from = reinterpret_cast<const std::byte*>(payload.data);
         const std::uint64_t bytes = payload.size * sizeof(element);
         const copy_share mine = share_of(ctx_, endpoint_, lanes);
-        element* const to = address(ctx_, at, pe);
-        if (to != nullptr && (pe == ctx_.pe() || endpoint_.default_path() != path::aggregated)) {
-            copy_bytes(reinterpret_cast<std::byte*>(to), from, bytes, mine);
+        const remote_ptr<element> to = remote_address(ctx_, at, pe);
+        if (to && (pe == ctx_.pe() || endpoint_.default_path() != path::aggregated)) {
+            remote_copy::put(to.template as<std::byte>(), from, bytes, mine);
             ctx_.fence(order::release, scope::system);  // before the message that says so
             return status::ok;
         }

@@ -17,7 +17,6 @@
 #include "laneway/comm/epoch_closing.hpp"
 #include "laneway/comm/links.hpp"
 #include "laneway/comm/termination_ref.hpp"
-#include "laneway/queue/tagged_words.hpp"
 
 namespace laneway {
 
@@ -120,7 +119,7 @@ private:
         reply all;
         if (!gather(ctx, all)) return;
         ctx.sync(full_warp<Ctx>);  // what the lanes have seen of children is told by lane 0
-        if (ctx.lane() == 0) store_tagged(ctx, termination_.reply, tag(round_), all, Ctx::tagged_order);
+        if (ctx.lane() == 0) termination_.reply.put(ctx, 0, tag(round_), all);
     }
 
     /// Whether this PE's work has failed, where the host would otherwise learn of an epoch that it is done. Asked after
@@ -150,7 +149,7 @@ private:
         const bool looks = (command.orders & termination_command::look) != 0;
         if (fed_by_host<Counters> && looks && termination_.children != 0) ctx.fence(scope::system);
         for (int child = ctx.lane(); child < termination_.children; child += Ctx::warp_lanes) {
-            store_tagged(ctx, termination_.commands[child], tag(round_), command, Ctx::tagged_order);
+            termination_.commands[child].put(ctx, 0, tag(round_), command);
         }
         if constexpr (fed_by_host<Counters>) counters_.take_from_host(ctx, command.orders);
         // Others wait for this PE's answers until the threshold has risen, or the epoch is done: also one without work
@@ -190,7 +189,7 @@ private:
             if (ctx.lane() == 0) add(own_);
             bool missing = false;
             for (int child = ctx.lane(); child < termination_.children; child += Ctx::warp_lanes) {
-                const std::uint64_t* from = child == ctx.lane() ? first_reply_ : termination_.replies[child];
+                const word_receiver from = child == ctx.lane() ? first_reply_ : termination_.replies[child];
                 reply told;
                 missing = missing || !take(ctx, from, round_, told);
                 if (!missing) add(told);
@@ -229,8 +228,8 @@ private:
 
     /// Whether what this round brings is there, and what it is. Where one round is enough, rounds need no order.
     template <class Value>
-    LANEWAY_FN bool take(Ctx& ctx, const std::uint64_t* words, std::uint64_t round, Value& value) const {
-        return load_tagged(ctx, words, tag(round), value, Counters::non_generating ? order::relaxed : order::acquire);
+    LANEWAY_FN bool take(Ctx& ctx, const word_receiver& words, std::uint64_t round, Value& value) const {
+        return words.take(ctx, 0, tag(round), value, Counters::non_generating ? order::relaxed : order::acquire);
     }
 
     LANEWAY_FN void judge(Ctx& ctx, const reply& sum) {
@@ -307,7 +306,7 @@ private:
 
     const termination_ref& termination_;
     Counters counters_;
-    const std::uint64_t* first_reply_ = nullptr;  ///< of the children that this lane reads
+    word_receiver first_reply_;  ///< of the children that this lane reads
     std::uint64_t round_;
     std::uint64_t last_completed_ = 0;
     std::uint64_t completed_at_rise_;

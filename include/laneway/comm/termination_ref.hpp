@@ -2,7 +2,7 @@
 // and one PE's view of it.
 #pragma once
 
-#include "laneway/simt/order.hpp"
+#include "laneway/transport/word_channel.hpp"
 
 namespace laneway {
 
@@ -112,11 +112,11 @@ struct threshold_policy {
 
 /// Device view of one PE's part; pointers are valid on that PE. The coordinator has no command and no reply of its own.
 struct termination_ref {
-    std::uint64_t* const* commands = nullptr;       ///< to each child, words of a termination_command
-    const std::uint64_t* const* replies = nullptr;  ///< of each child, words of a termination_reply
+    const word_sender* commands = nullptr;   ///< to each child: a termination_command
+    const word_receiver* replies = nullptr;  ///< of each child: a termination_reply
     int children = 0;
-    const std::uint64_t* command = nullptr;  ///< written by the parent
-    std::uint64_t* reply = nullptr;          ///< read by the parent
+    word_receiver command;                   ///< of the parent
+    word_sender reply;                       ///< to the parent
     std::uint32_t* finished = nullptr;       ///< PE memory, polled by all warps: the last program that ended
     std::uint32_t program = 1;               ///< number of this one, never 0
     termination_sample* samples = nullptr;   ///< coordinator only

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "laneway/comm/aggregator.hpp"
-#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 
 namespace laneway {
 

@@ -1,7 +1,7 @@
 // Which lanes share one bulk operation, and how they share it out.
 #pragma once
 
-#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 
 namespace laneway {
 

@@ -72,7 +72,7 @@ private:
 
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN const device_heap_ref& heap_of(const Ctx& ctx) const {
-        return *address(ctx, heaps_[quota_], ctx.pe());
+        return *address(ctx, heaps_[quota_]);
     }
     [[nodiscard]] static LANEWAY_FN std::uint64_t offset_of(const device_heap_ref& heap, const void* piece) {
         return reinterpret_cast<std::uintptr_t>(piece) - reinterpret_cast<std::uintptr_t>(heap.layout().region);

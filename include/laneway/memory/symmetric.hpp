@@ -84,10 +84,24 @@ LANEWAY_FN status refuse_unreachable(Ctx& ctx, operation what, int pe, symmetric
     return fail(ctx, status::bad_address, what, pe, element.index, held);
 }
 
-/// Address of the element in a PE's part, null where its memory cannot be reached. Any lane.
+/// Address of the element in a PE's part, null where its memory cannot be reached. Any lane. For bodies and handlers:
+/// the library takes remote_address (transport/remote_ptr.hpp) for parts of other PEs.
 template <class Ctx, class T>
 [[nodiscard]] LANEWAY_FN T* address(const Ctx& ctx, symmetric_ptr<T> element, int pe) {
     T* const part = static_cast<T*>(base_of_segment(ctx, element.segment, pe));
+    return part == nullptr ? nullptr : part + element.index;
+}
+
+/// The same in the own PE's part. Any lane.
+template <class Ctx, class T>
+[[nodiscard]] LANEWAY_FN T* address(const Ctx& ctx, symmetric_ptr<T> element) {
+    return address(ctx, element, ctx.pe());
+}
+/// Null also where there is no such array.
+template <class T>
+[[nodiscard]] LANEWAY_FN T* address(const pe_environment& env, symmetric_ptr<T> element) {
+    if (element.segment >= env.n_segments) return nullptr;
+    T* const part = static_cast<T*>(base_of_segment(env, element.segment, env.pe));
     return part == nullptr ? nullptr : part + element.index;
 }
 

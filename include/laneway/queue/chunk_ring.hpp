@@ -82,9 +82,20 @@ LANEWAY_FN constexpr bool fits_words(std::uint32_t messages) {
     return std::is_default_constructible_v<Message> && messages * tagged_words<Message> <= chunk_words;
 }
 
-/// The source's view of a ring.
-class chunk_sender : public chunk_ring_layout {
+/// The source's view of a ring. It does not give away where the words lie that the destination reads.
+class chunk_sender : chunk_ring_layout {
 public:
+    using chunk_ring_layout::n_slots, chunk_ring_layout::slot_bytes;
+    using chunk_ring_layout::slot, chunk_ring_layout::slot_of;
+
+    chunk_sender() = default;
+    LANEWAY_FN explicit chunk_sender(const chunk_ring_layout& layout) : chunk_ring_layout(layout) {}
+
+    /// Whether chunks can travel in words.
+    [[nodiscard]] LANEWAY_FN bool has_words() const { return words != nullptr; }
+    /// Names the chunk with this ticket to checked devices (simt/message_order.hpp).
+    [[nodiscard]] LANEWAY_FN const void* place(std::uint64_t ticket) const { return flags + slot_of(ticket); }
+
     /// Draws a ticket and waits until its slot is free, calling `idle()` meanwhile. Called by exactly the lanes of the
     /// mask, together; all get the same answer. On ok `ticket` holds the place; it must be published, as a ticket that
     /// is never published blocks the ring.
@@ -134,6 +145,25 @@ public:
         return ticket;
     }
 
+    /// The ticket that is drawn next, as it seems. Any lane; does not wait.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t drawn(Ctx& ctx) const {
+        return ctx.load(tail, order::relaxed, scope::device);
+    }
+    /// Draws so many tickets from `next` on, unless another lane has drawn some meanwhile; then `next` is the one that
+    /// is drawn next. Any lane; does not wait.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool try_draw(Ctx& ctx, std::uint64_t& next, std::uint64_t tickets) const {
+        return ctx.compare_exchange(tail, next, next + tickets, order::relaxed, scope::device);
+    }
+    /// Whether the chunk with this ticket has been served. What its handlers have done is seen then. Any lane; does not
+    /// wait.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool is_served(Ctx& ctx, std::uint64_t ticket) const {
+        // Partner: chunk_receiver::release, also of a later lap.
+        return ctx.load(credits + slot_of(ticket), order::acquire, scope::system) > ticket;
+    }
+
     /// Makes the chunk visible. Called by exactly the lanes of the mask, which wrote the slot between them.
     template <class Ctx>
     LANEWAY_FN void publish(Ctx& ctx, lane_mask mask, std::uint64_t ticket, std::uint32_t messages,
@@ -178,9 +208,19 @@ private:
     }
 };
 
-/// The destination's view of a ring.
-class chunk_receiver : public chunk_ring_layout {
+/// The destination's view of a ring: the same.
+class chunk_receiver : chunk_ring_layout {
 public:
+    using chunk_ring_layout::n_slots, chunk_ring_layout::slot_bytes;
+    using chunk_ring_layout::slot, chunk_ring_layout::slot_of;
+
+    chunk_receiver() = default;
+    LANEWAY_FN explicit chunk_receiver(const chunk_ring_layout& layout) : chunk_ring_layout(layout) {}
+
+    /// As chunk_sender has them.
+    [[nodiscard]] LANEWAY_FN bool has_words() const { return words != nullptr; }
+    [[nodiscard]] LANEWAY_FN const void* place(std::uint64_t ticket) const { return flags + slot_of(ticket); }
+
     /// Label of the chunk with this ticket, 0 while it has not arrived (an empty chunk is never sent). Any lane; does
     /// not wait. The caller owns the ticket: tickets are shared out among the receiving warps beforehand, or claimed.
     template <class Ctx>

@@ -121,7 +121,7 @@ public:
     /// Waits until a word of the own PE is `value` or more: what transfers have notified of by it is there.
     LANEWAY_SLOW status wait_signal(Ctx& ctx, symmetric_ptr<std::uint64_t> word, std::uint64_t value) {
         if (!exists(ctx, word)) return refuse_address(ctx, operation::signal, ctx.pe(), word);
-        const std::uint64_t* const mine = address(ctx, word, ctx.pe());
+        const std::uint64_t* const mine = address(ctx, word);
         // Partner: the fence in transfer_queue::complete.
         return await(ctx, {operation::signal, ctx.pe(), value},
                      [&] { return reaches(ctx, mine, value, scope::system); });
@@ -269,7 +269,7 @@ struct transfers_component_ref {
 private:
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN transfer_counters& counters(const Ctx& ctx) const {
-        return *address(ctx, memory.counters[0], ctx.pe());
+        return *address(ctx, memory.counters[0]);
     }
     /// As many of the warps that have nothing to do as there is work for. One lane of the PE.
     template <class Ctx>

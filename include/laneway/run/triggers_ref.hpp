@@ -89,7 +89,7 @@ public:
     /// Waits until a signal word of the own PE is `value` or more: what came with it is there. Any lanes, as above.
     LANEWAY_SLOW status wait_signal(Ctx& ctx, symmetric_ptr<std::uint64_t> word, std::uint64_t value) {
         if (!exists(ctx, word)) return refuse_address(ctx, operation::signal, ctx.pe(), word);
-        const std::uint64_t* const at = address(ctx, word, ctx.pe());
+        const std::uint64_t* const at = address(ctx, word);
         const auto site = [&] { return wait_site{operation::signal, ctx.pe(), value}; };
         // Partner: the fence of trigger_rounds::close_round.
         return await(ctx, site, [&] { return reaches(ctx, at, value, scope::system); });

@@ -6,7 +6,7 @@
 // a warp does here, continuations among it, while the others wait for its calls.
 #pragma once
 
-#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 #include "laneway/task/channel_requests.hpp"
 #include "laneway/task/channel_warp.hpp"
 

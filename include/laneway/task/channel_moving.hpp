@@ -8,8 +8,8 @@
 #pragma once
 
 #include "laneway/comm/routes.hpp"
-#include "laneway/memory/symmetric.hpp"
 #include "laneway/task/channel_node.hpp"
+#include "laneway/transport/remote_ptr.hpp"
 
 namespace laneway {
 
@@ -117,11 +117,11 @@ struct moving_ref {
             if ((asked & bit) != 0) continue;
             // Partner: the release in note_freed.
             if ((ctx.fetch_or(&words->asked, bit, order::acquire, scope::device) & bit) != 0) continue;
-            const auto there = requests.at(ctx, pe);
-            if (there == nullptr) continue;  // memory out of reach: that PE is not asked again
+            const auto there = remote_address(ctx, requests[static_cast<std::uint64_t>(ctx.pe())], pe);
+            if (!there) continue;  // memory out of reach: that PE is not asked again
             const std::uint32_t before = ctx.fetch_add(&words->number[pe], 1u, order::relaxed, scope::device);
             // Partner: the acquire load in take. The next request, of whichever lane, comes behind its answer.
-            ctx.store(there + ctx.pe(), before + 1, order::release, scope::system);
+            there.store(ctx, before + 1, order::release);
             return;
         }
     }

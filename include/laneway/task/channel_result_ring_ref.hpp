@@ -5,7 +5,7 @@
 // to PE memory as places that may be used.
 #pragma once
 
-#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 #include "laneway/simt/group.hpp"
 
 namespace laneway {

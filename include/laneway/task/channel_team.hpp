@@ -16,7 +16,7 @@
 #pragma once
 
 #include "laneway/comm/block_team.hpp"
-#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 #include "laneway/task/channel_node.hpp"
 #include "laneway/task/task_type.hpp"
 

@@ -69,7 +69,7 @@ public:
         }
         const auto word = names.signal(ctx, index).first.template element<std::uint64_t>();
         if (!exists(ctx, word)) return fail(ctx, status::bad_range, operation::completion, ctx.pe(), index);
-        const std::uint64_t* const mine = address(ctx, word, ctx.pe());
+        const std::uint64_t* const mine = address(ctx, word);
         // Partner: the fence of remote_names_ref::raise.
         return await_others(
             ctx, out_, {operation::completion, ctx.pe(), index, value},

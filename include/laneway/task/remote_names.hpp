@@ -25,7 +25,7 @@ struct remote_answers {
 
 /// A completion signal's word, or the answer to a host thread.
 struct remote_told {
-    std::uint64_t* word = nullptr;
+    remote_ptr<std::uint64_t> word{};
     std::uint32_t* answer = nullptr;
     int pe = completion_signal::nobody;  ///< where the word lies
 };
@@ -43,11 +43,11 @@ struct remote_names_ref {
 
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN const remote_range& signal(const Ctx& ctx, std::uint32_t index) const {
-        return *address(ctx, ranges[index], ctx.pe());
+        return *address(ctx, ranges[index]);
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN const remote_range& buffer(const Ctx& ctx, std::uint32_t index) const {
-        return *address(ctx, ranges[most + index], ctx.pe());
+        return *address(ctx, ranges[most + index]);
     }
 
     /// What is known to be wrong with a command. Any lane.
@@ -106,7 +106,7 @@ struct remote_names_ref {
                 const auto* const from = reinterpret_cast<const T*>(data);
                 for (std::uint64_t i = mine.first; i < landed.count; i += mine.step) to[i] = from[i];
             } else {
-                auto* const to = reinterpret_cast<std::byte*>(address(ctx, first, ctx.pe()));
+                auto* const to = reinterpret_cast<std::byte*>(address(ctx, first));
                 store_range(to, data, std::uint64_t{landed.count} * sizeof(T), mine);
             }
             return status::ok;
@@ -120,10 +120,10 @@ struct remote_names_ref {
         if (told.pe == completion_signal::nobody) return {};
         if (told.pe == completion_signal::host) {
             auto& answer = *reinterpret_cast<inbox_answer*>(answers.places[told.value] + told.index * answers.bytes);
-            return {nullptr, &answer.state, told.pe};
+            return {{}, &answer.state, told.pe};
         }
         const auto word = signal(ctx, told.index).first.template element<std::uint64_t>();
-        if (exists(ctx, word)) return {address(ctx, word, told.pe), nullptr, told.pe};
+        if (exists(ctx, word)) return {remote_address(ctx, word, told.pe), nullptr, told.pe};
         (void)fail(ctx, status::bad_range, operation::raise, told.pe, told.index);  // ends the run
         return {};
     }
@@ -136,7 +136,7 @@ struct remote_names_ref {
             // Partner: the host's acquire load in host_inboxes::awaited::wait.
             ctx.store(told.answer, inbox_answer::given, order::release, scope::system);
         }
-        if (told.word == nullptr) return;
+        if (!told.word) return;
         // Partners: the acquire load of who waits, wait_signal for one. Lanes of other PEs hear of it from lanes of the
         // one where the word lies, by a release of theirs, as causality is cumulative.
         if (told.pe == ctx.pe()) {
@@ -144,7 +144,7 @@ struct remote_names_ref {
         } else {
             ctx.fence(order::release, scope::system);
         }
-        ctx.fetch_add(told.word, value, Ctx::tagged_order, scope::system);
+        told.word.fetch_add(ctx, value, Ctx::tagged_order);
     }
 };
 

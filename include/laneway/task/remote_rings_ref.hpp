@@ -4,9 +4,8 @@
 // too hot.
 #pragma once
 
-#include "laneway/comm/copy_bytes.hpp"
-#include "laneway/memory/symmetric.hpp"
 #include "laneway/task/remote_command.hpp"
+#include "laneway/transport/symmetric_ring.hpp"
 
 namespace laneway {
 
@@ -40,36 +39,29 @@ struct remote_rings_ref {
     /// Where the lanes of this block draw the tickets of their ring to another PE.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t* tail(const Ctx& ctx, std::uint32_t queue, int to) const {
-        return &address(ctx, tails[ring(ctx, queue, shard_of(ctx), to)], ctx.pe())->value;
+        return &address(ctx, tails[ring(ctx, queue, shard_of(ctx), to)])->value;
     }
     /// The ring of this block to another PE.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN chunk_sender sender(const Ctx& ctx, std::uint32_t queue, int to) const {
-        chunk_sender made;
         const std::uint32_t shard = shard_of(ctx);
-        const std::uint64_t mine = ring(ctx, queue, shard, to);
-        lay_out(ctx, made, ring(ctx, queue, shard, ctx.pe()), to);
-        made.credits = address(ctx, credits[mine * n_slots], ctx.pe());
-        made.tail = tail(ctx, queue, to);
-        return made;
+        return parts(ring(ctx, queue, shard, ctx.pe()), ring(ctx, queue, shard, to))
+            .sender(ctx, to, tail(ctx, queue, to));
     }
     /// The ring of a shard of another PE to this one.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN chunk_receiver receiver(const Ctx& ctx, std::uint32_t queue, std::uint32_t shard,
                                                      int from) const {
-        chunk_receiver made;
-        lay_out(ctx, made, ring(ctx, queue, shard, from), ctx.pe());
-        made.credits = address(ctx, credits[ring(ctx, queue, shard, ctx.pe()) * n_slots], from);
-        return made;
+        return parts(ring(ctx, queue, shard, from), ring(ctx, queue, shard, ctx.pe())).receiver(ctx, from);
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t* head(const Ctx& ctx, std::uint32_t queue, std::uint32_t shard,
                                                  int from) const {
-        return &address(ctx, heads[ring(ctx, queue, shard, from)], ctx.pe())->value;
+        return &address(ctx, heads[ring(ctx, queue, shard, from)])->value;
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN remote_counts& counts_of(const Ctx& ctx) const {
-        return *address(ctx, counts[0], ctx.pe());
+        return *address(ctx, counts[0]);
     }
 
     /// Slots that this lane's share of the PE's rings has been posted in: all lanes of a warp have all of them.
@@ -79,7 +71,7 @@ struct remote_rings_ref {
         const auto all = static_cast<std::uint64_t>(n_queues) * n_shards * static_cast<unsigned>(ctx.n_pes());
         for (auto i = static_cast<std::uint64_t>(ctx.lane()); i < all; i += Ctx::warp_lanes) {
             // Relaxed: a ticket is drawn before its commands can be seen, and before what posted it counts as done.
-            sum += ctx.load(&address(ctx, tails[i], ctx.pe())->value, order::relaxed, scope::device);
+            sum += ctx.load(&address(ctx, tails[i])->value, order::relaxed, scope::device);
         }
         return sum;
     }
@@ -96,7 +88,7 @@ struct remote_rings_ref {
         const bool draws = (left >> ctx.lane() & 1) != 0;
         const auto rank = static_cast<std::uint64_t>(rank_in(ctx, left));
         bool free = draws && to.is_free(ctx, guess + rank, o);
-        std::uint64_t next = once(ctx, mask, [&] { return ctx.load(to.tail, order::relaxed, scope::device); });
+        std::uint64_t next = once(ctx, mask, [&] { return to.drawn(ctx); });
         for (bool looked = next == guess;; looked = false) {
             ticket = next + rank;
             if (!looked) free = draws && to.is_free(ctx, ticket, o);
@@ -106,7 +98,7 @@ struct remote_rings_ref {
             if (n == 0) return 0;
             const std::uint64_t seen = once(ctx, mask, [&] {
                 std::uint64_t now = next;
-                return ctx.compare_exchange(to.tail, now, next + n, order::relaxed, scope::device) ? next : now;
+                return to.try_draw(ctx, now, n) ? next : now;
             });
             if (seen == next) return n;
             next = seen;
@@ -124,14 +116,14 @@ private:
         return (std::uint64_t{queue} * n_shards + shard) * static_cast<unsigned>(ctx.n_pes()) +
                static_cast<unsigned>(other);
     }
-    /// The part that lies on the PE that serves.
-    template <class Ctx>
-    LANEWAY_FN void lay_out(const Ctx& ctx, chunk_ring_layout& made, std::uint64_t number, int pe) const {
-        made.slots = address(ctx, slots[number * n_slots * (slot_bytes / 16)], pe)->bytes;
-        made.flags = address(ctx, flags[number * n_slots], pe);
-        made.words = address(ctx, words[number * n_slots * chunk_words], pe);
-        made.n_slots = n_slots;
-        made.slot_bytes = slot_bytes;
+    /// Of a ring with these numbers on the PE that serves, and on the one that posts.
+    [[nodiscard]] LANEWAY_FN symmetric_ring parts(std::uint64_t there, std::uint64_t here) const {
+        return {slots[there * n_slots * (slot_bytes / 16)],
+                flags[there * n_slots],
+                words[there * n_slots * chunk_words],
+                credits[here * n_slots],
+                n_slots,
+                slot_bytes};
     }
 };
 

@@ -400,7 +400,7 @@ private:
                     auto at = first.template element<T>();
                     at.index += landed.at;
                     request.landed_bytes = std::uint64_t{landed.count} * sizeof(T);
-                    return reinterpret_cast<std::byte*>(address(ctx, at, ctx.pe()));
+                    return reinterpret_cast<std::byte*>(address(ctx, at));
                 });
             }
             all_.launches.push(ctx, taken.launch, request, record.header.told());

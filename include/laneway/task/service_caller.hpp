@@ -33,7 +33,7 @@ public:
     LANEWAY_FN status wait_signal(Ctx& ctx, symmetric_ptr<std::uint64_t> word, std::uint64_t value) {
         const status fine = check(ctx, operation::signal, word, ctx.pe(), 1);
         if (fine != status::ok) return fine;
-        const std::uint64_t* const mine = address(ctx, word, ctx.pe());
+        const std::uint64_t* const mine = address(ctx, word);
         // Partner: the fence of service_signal::raise.
         return await(ctx, lane_mask{1} << ctx.lane(), {operation::signal, ctx.pe(), value},
                      [&] { return reaches(ctx, mine, value, scope::system); });
@@ -70,11 +70,10 @@ protected:
         const status drawn = draw(ctx, mask, type, ticket);
         if (drawn != status::ok) return drawn;
         rings_.renew_answers(ctx, mask, ring_, ticket);
-        chunk_sender to;
-        static_cast<chunk_ring_layout&>(to) = ring_.requests;
+        const chunk_sender to(ring_.requests);
         const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
         const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
-        const bool in_words = !is_ordered<Type> && to.words != nullptr && fits_words<typename Type::arguments>(count);
+        const bool in_words = !is_ordered<Type> && to.has_words() && fits_words<typename Type::arguments>(count);
         const auto label = service_label::of(count, waits, type, in_words).label;
         if (in_words) {
             to.store_words(ctx, ticket, mine, arguments);

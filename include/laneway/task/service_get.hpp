@@ -32,10 +32,8 @@ struct service_get {
         result held;
         if (by_copies(ctx, [&](auto& copies) { copies.get(a.first, a.pe, held.words, a.count); })) return held;
         a.first.visit([&]<class T>() {
-            T* const from = address(ctx, a.first.template element<T>(), a.pe);
-            for (std::uint32_t i = 0; i < a.count; ++i) {
-                held.words[i] = word_bits(ctx.load(from + i, order::relaxed, scope::system));
-            }
+            const remote_ptr<T> from = remote_address(ctx, a.first.template element<T>(), a.pe);
+            for (std::uint32_t i = 0; i < a.count; ++i) held.words[i] = word_bits((from + i).load(ctx));
         });
         return held;
     }

@@ -78,13 +78,13 @@ struct service_signal {
     LANEWAY_FN void raise(Ctx& ctx, int pe) const {
         if (!any) return;
         if (by_copies(ctx, [&](auto& copies) { copies.signal(word, pe, value); })) return;
-        auto* const to = address(ctx, word.element<std::uint64_t>(), pe);
+        const auto to = remote_address(ctx, word.element<std::uint64_t>(), pe);
         // Partner: the acquire load of who waits for the word.
         ctx.fence(scope::system);
         if (word.op() == memory_op::add) {
-            ctx.fetch_add(to, value, Ctx::tagged_order, scope::system);
+            to.fetch_add(ctx, value, Ctx::tagged_order);
         } else {
-            ctx.store(to, value, Ctx::tagged_order, scope::system);
+            to.store(ctx, value, Ctx::tagged_order);
         }
     }
 };
@@ -113,10 +113,8 @@ private:
     template <class Ctx>
     static LANEWAY_FN void store(Ctx& ctx, const arguments& a) {
         a.first.visit([&]<class T>() {
-            T* const to = address(ctx, a.first.template element<T>(), a.pe);
-            for (std::uint32_t i = 0; i < a.count; ++i) {
-                ctx.store(to + i, word_of<T>(a.words[i]), order::relaxed, scope::system);
-            }
+            const remote_ptr<T> to = remote_address(ctx, a.first.template element<T>(), a.pe);
+            for (std::uint32_t i = 0; i < a.count; ++i) (to + i).store(ctx, word_of<T>(a.words[i]));
         });
     }
 };
@@ -158,25 +156,25 @@ private:
     template <class Ctx>
     static LANEWAY_FN void move(Ctx& ctx, const arguments& a, std::uint64_t begin, std::uint64_t count) {
         const copy_share mine{static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
-        std::byte* to = nullptr;
-        const std::byte* from = nullptr;
+        remote_ptr<std::byte> to{};
+        remote_ptr<const std::byte> from{};
         std::uint64_t bytes = 0;
         a.from.visit([&]<class T>() {
             const auto first = a.from.template element<T>(), target = a.to.template element<T>();
             if constexpr (checks_accesses<Ctx>) {  // they see each access
-                const auto source = symmetric_ref<T>(first.segment, first.index + a.count).at(ctx, a.from_pe);
-                const auto stored = symmetric_ref<T>(target.segment, target.index + a.count).at(ctx, a.pe);
+                const auto here = call_site_of<Ctx>::current();
+                const auto source = remote_elements(ctx, first, a.from_pe, here);
+                const auto stored = remote_elements(ctx, target, a.pe, here);
                 for (std::uint64_t i = begin + mine.first; i < begin + count; i += mine.step) {
-                    const T value = source[first.index + i];
-                    stored[target.index + i] = value;
+                    stored.write(source.read(i), i);
                 }
             } else {
-                to = reinterpret_cast<std::byte*>(address(ctx, target, a.pe) + begin);
-                from = reinterpret_cast<const std::byte*>(address(ctx, first, a.from_pe) + begin);
+                to = (remote_address(ctx, target, a.pe) + begin).template as<std::byte>();
+                from = (remote_address(ctx, first, a.from_pe) + begin).template as<const std::byte>();
                 bytes = count * sizeof(T);
             }
         });
-        store_range(to, from, bytes, mine);  // once for all types
+        remote_copy::store(to, from, bytes, mine);  // once for all types
     }
 };
 

@@ -89,9 +89,7 @@ private:
     /// What has arrived next in a queue.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN service_label look(Ctx& ctx, std::uint32_t queue, std::uint64_t head) const {
-        chunk_receiver ring;
-        static_cast<chunk_ring_layout&>(ring) = ring_of(ctx, queue).requests;
-        return {ring.poll(ctx, head)};
+        return {chunk_receiver(ring_of(ctx, queue).requests).poll(ctx, head)};
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN service_ring ring_of(const Ctx& ctx, std::uint32_t queue) const {
@@ -103,14 +101,14 @@ private:
     LANEWAY_FN bool serve_own(Ctx& ctx, std::uint32_t queue, bool exists, server_state& watch, Forward& forward) const {
         service_label label{};
         if (exists) {
-            const std::uint64_t* const head = address(ctx, rings.heads[queue], ctx.pe());
+            const std::uint64_t* const head = address(ctx, rings.heads[queue]);
             if (watch.queue != queue) {  // this lane alone stores the head
                 watch = {queue, *head, ring_of(ctx, queue).requests.flags};
             }
-            chunk_receiver ring;
+            chunk_ring_layout ring;
             ring.flags = watch.flags;
             ring.n_slots = rings.n_slots;
-            label = {ring.poll(ctx, watch.head)};
+            label = {chunk_receiver(ring).poll(ctx, watch.head)};
         }
         const lane_mask seen = ctx.ballot(full_warp<Ctx>, label.label.bits != 0);
         for (lane_mask rest = seen; rest != 0; rest &= rest - 1) {
@@ -120,7 +118,7 @@ private:
             const std::uint32_t from = ctx.shuffle(full_warp<Ctx>, queue, leader);
             const std::uint64_t ticket = ctx.shuffle(full_warp<Ctx>, watch.head, leader);
             serve_arrived(ctx, from, {ring_of(ctx, from), ticket, taken}, forward);
-            if (ctx.lane() == leader) *address(ctx, rings.heads[queue], ctx.pe()) = ++watch.head;
+            if (ctx.lane() == leader) *address(ctx, rings.heads[queue]) = ++watch.head;
         }
         return seen != 0;
     }
@@ -128,8 +126,8 @@ private:
     /// In threads mode any lane of the PE may serve any queue, but one at a time.
     template <class Ctx, class Forward>
     LANEWAY_FN bool try_serve(Ctx& ctx, std::uint32_t queue, Forward& forward) const {
-        std::uint64_t* const head = address(ctx, rings.heads[queue], ctx.pe());
-        std::uint64_t* const lock = address(ctx, rings.locks[queue], ctx.pe());
+        std::uint64_t* const head = address(ctx, rings.heads[queue]);
+        std::uint64_t* const lock = address(ctx, rings.locks[queue]);
         if (look(ctx, queue, ctx.load(head, order::relaxed, scope::device)).label.bits == 0) return false;
         // Partner: the release store below.
         if (ctx.exchange(lock, std::uint64_t{1}, order::acquire, scope::device) != 0) return false;

@@ -3,7 +3,7 @@
 // answers and the number of slots that are done lie where the block looks for them. So each word has one writing side.
 #pragma once
 
-#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 #include "laneway/memory/symmetric.hpp"
 #include "laneway/queue/chunk_ring.hpp"
 #include "laneway/task/service_request.hpp"
@@ -200,11 +200,11 @@ struct service_rings_ref {
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t* posted_by(const Ctx& ctx, int block) const {
-        return address(ctx, posted[static_cast<std::uint64_t>(block)], ctx.pe());
+        return address(ctx, posted[static_cast<std::uint64_t>(block)]);
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN service_counts& counts_of(const Ctx& ctx) const {
-        return *address(ctx, counts[0], ctx.pe());
+        return *address(ctx, counts[0]);
     }
 
 private:

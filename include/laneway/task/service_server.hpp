@@ -65,8 +65,7 @@ struct service_slot {
     /// A request of the slot. False where the run ends before all of its words are there.
     template <class Type, class Ctx>
     [[nodiscard]] LANEWAY_FN bool read(Ctx& ctx, std::uint32_t i, typename Type::arguments& asked) const {
-        chunk_receiver requests;
-        static_cast<chunk_ring_layout&>(requests) = ring.requests;
+        const chunk_receiver requests(ring.requests);
         if (label.label.in_words()) return requests.load_words(ctx, ticket, i, asked);
         asked = reinterpret_cast<const typename Type::arguments*>(requests.slot(ticket))[i];
         return true;
@@ -77,8 +76,7 @@ struct service_slot {
     LANEWAY_FN void close(Ctx& ctx) const {
         ctx.sync(full_warp<Ctx>);
         if constexpr (on_host<Ctx>) ctx.wait_all();
-        chunk_receiver requests;
-        static_cast<chunk_ring_layout&>(requests) = ring.requests;
+        const chunk_receiver requests(ring.requests);
         requests.renew_words(ctx, full_warp<Ctx>, ticket);
         // Partners: the acquire loads in service_queue::try_draw, service_caller::quiet and service_ref::add_completed.
         // Cumulative over what the other lanes have done.

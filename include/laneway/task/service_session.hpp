@@ -3,7 +3,7 @@
 // audit are those of messages. service_client.hpp is the host's side.
 #pragma once
 
-#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 #include "laneway/run/component.hpp"
 #include "laneway/simt/lone_lane.hpp"
 #include "laneway/task/service_server.hpp"
@@ -75,7 +75,7 @@ private:
     }
     template <class Ctx>
     LANEWAY_FN void count(Ctx& ctx, bool refused) const {
-        service_counts& mine = *address(ctx, counts[0], ctx.pe());
+        service_counts& mine = *address(ctx, counts[0]);
         ctx.fetch_add(&mine.requests, std::uint64_t{1}, order::relaxed, scope::device);
         if (refused) ctx.fetch_add(&mine.refused, std::uint64_t{1}, order::relaxed, scope::device);
     }

@@ -144,9 +144,8 @@ private:
     bool serve(host_context& ctx, thread& mine, int pe, int block, std::uint64_t& head) {
         const service_rings_ref& rings = rings_[static_cast<std::size_t>(pe)];
         machine& job = memory_->job();
-        chunk_receiver requests;
         const service_ring ring = rings.host_ring(block);
-        static_cast<chunk_ring_layout&>(requests) = ring.requests;
+        const chunk_receiver requests(ring.requests);
         const service_label label{requests.poll(ctx, head)};
         if (label.label.bits == 0) return false;
         service_host_lane lane(job.environment(pe), block, static_cast<int>(rings.n_blocks), memory_->host_heap(pe),

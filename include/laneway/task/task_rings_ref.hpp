@@ -5,7 +5,7 @@
 // There a word says how far entries have been claimed, and how much of the range at that place.
 #pragma once
 
-#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 #include "laneway/queue/tagged_words.hpp"
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/group.hpp"

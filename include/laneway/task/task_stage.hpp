@@ -2,7 +2,7 @@
 // host: a warp that read one argument after the other across PCIe would wait for most of its time.
 #pragma once
 
-#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 #include "laneway/simt/group.hpp"
 #include "laneway/task/task_slot.hpp"
 #include "laneway/task/task_type.hpp"

@@ -1,8 +1,8 @@
 // Tasks that lanes submit, by triggered operations: they go straight to their PE's workers, past the host.
 #pragma once
 
-#include "laneway/comm/copy_bytes.hpp"
 #include "laneway/comm/triggers/trigger_starter.hpp"
+#include "laneway/memory/copy_bytes.hpp"
 #include "laneway/task/task_node.hpp"
 #include "laneway/task/task_type.hpp"
 

@@ -1,6 +1,6 @@
 // Channels: one direction between two PEs, in which the words of one become readable by the other. The chunks of `comm`
-// go through mapped ones, its rings; its other words (credits, replies, barriers, collectives, termination detection)
-// are stored by address.
+// go through mapped ones, its rings. What needs no room that is given back goes through word channels
+// (word_channel.hpp), and operations on symmetric memory through remote addresses (remote_ptr.hpp).
 //
 // The source reserves a ticket, which waits for a free slot, writes the slot, and publishes it; the destination polls
 // for the ticket, reads the slot, and releases it. Tickets of one channel are drawn by any lanes of the source and

@@ -22,8 +22,8 @@ public:
                     std::uint32_t n_slots, std::uint32_t slot_bytes);
 
     /// For lanes of the source, and for those of the destination.
-    [[nodiscard]] chunk_sender sender() const;
-    [[nodiscard]] chunk_receiver receiver() const;
+    [[nodiscard]] chunk_sender sender() const { return chunk_sender(staging_); }
+    [[nodiscard]] chunk_receiver receiver() const { return chunk_receiver(landing_); }
 
     [[nodiscard]] int threads() const override { return 1; }
     void open() override;

@@ -1,7 +1,8 @@
 // Transports: how the words of one PE become readable by another.
 //
 // All transports of this version are mapped: the writer stores, the reader loads, and a release store at system scope
-// met by an acquire load orders what was stored before it. Each region has one writing PE.
+// met by an acquire load orders what was stored before it. Each region has one writing PE. Lanes have views of it, of
+// channels and of word channels, which keep the pointers to themselves.
 #pragma once
 
 #include <cstddef>

@@ -24,8 +24,9 @@ struct answered_pe {
     test::lone_environment environment{0, 2, 10};
     cpu::context lane{environment.get(), 0, 1, nullptr};
     std::uint64_t memory[slots * words] = {};
-    std::uint64_t* tables[2] = {nullptr, memory};
-    answers_ref answers{tables, tables, words};
+    word_sender to[2] = {word_sender{}, word_sender(memory)};
+    word_receiver from[2] = {word_receiver{}, word_receiver(memory)};
+    answers_ref answers{to, from, words};
 };
 
 TEST(answers_test, ALaneRenewsTheWordsOfItsSlotOnceInAPeriod) {

@@ -41,8 +41,8 @@ public:
     links_ref replies;
     std::uint64_t mine[2 * barrier_ref::account_words] = {};
     std::uint64_t theirs[2 * barrier_ref::account_words] = {};
-    std::uint64_t* to[2] = {nullptr, mine};
-    const std::uint64_t* from[2] = {nullptr, theirs};
+    word_sender to[2] = {word_sender{}, word_sender(mine)};
+    word_receiver from[2] = {word_receiver{}, word_receiver(theirs)};
     barrier_ref words{to, from};
 
 private:

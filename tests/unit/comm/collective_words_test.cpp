@@ -105,8 +105,8 @@ TEST(collective_exchange_test, ARoundWaitsForTheWordThatItRenews) {
         const lone_environment environment(0, 2, 0.05);
         cpu::context lane(environment.get(), 0, 1, nullptr);
         std::uint64_t sent[64] = {}, come[64] = {};
-        std::uint64_t* const to[] = {nullptr, sent};
-        const std::uint64_t* const from[] = {nullptr, come};
+        const word_sender to[] = {word_sender{}, word_sender(sent)};
+        const word_receiver from[] = {word_receiver{}, word_receiver(come)};
         collectives_ref ref;
         ref.to = to;
         ref.from = from;
@@ -162,6 +162,8 @@ TEST(collective_words_test, NoWordGetsOld) {
     collectives_job job(two_threads(), small_words());
     run_repeatedly(job, 100);
     const collectives_ref ref = job.memory->ref(0);
+    const lone_environment environment(0, 2, 10);
+    cpu::context lane(environment.get(), 0, 1, nullptr);
     for (const group kind : {group::warp, group::block, group::grid}) {
         const group_words& words = ref.words_of(kind);
         for (std::uint32_t g = 0; g < words.groups; ++g) {
@@ -171,7 +173,7 @@ TEST(collective_words_test, NoWordGetsOld) {
             ASSERT_GE(last, 100u);
             for (const std::uint64_t round : {last, last - 1}) {
                 for (std::uint32_t w = 0; w <= words.data_words; ++w) {
-                    const std::uint64_t tag = ref.from[1][words.slot(g, round) + w] >> 32;
+                    const std::uint64_t tag = ref.from[1].look(lane, words.slot(g, round) + w, order::relaxed) >> 32;
                     EXPECT_LE(tag, last);
                     EXPECT_GT(tag + 2 * words.data_words + 2, last) << "word " << w << " of group " << g;
                 }

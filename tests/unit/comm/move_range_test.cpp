@@ -37,7 +37,7 @@ void combines(memory_op op, std::uint64_t to_first, std::uint64_t from_first, st
         expected[to_first + i] = reference(op, to[to_first + i], from[from_first + i]);
     }
     for (std::uint64_t lane = 0; lane < lanes; ++lane) {
-        combine_range(op, to + to_first, from + from_first, count, {lane, lanes});
+        combine_range(op, remote_ptr<T>(to + to_first), remote_ptr<const T>(from + from_first), count, {lane, lanes});
     }
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), to))
         << count << " elements from " << to_first << " and " << from_first << " on, " << lanes << " lanes";

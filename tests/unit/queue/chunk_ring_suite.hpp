@@ -19,7 +19,12 @@ TEST_P(chunk_ring_test, EveryChunkArrivesOnceAndWhole) {
         const buffer<std::uint32_t> arrived(destination, chunks);
         const buffer<std::uint32_t> wrong(destination, 1);
         run_programs(machine, small_grid(machine), o.timeout_seconds, [&](int) {
-            return ring_program{ring.layout, ring.layout, next.data(), arrived.data(), wrong.data(), chunks};
+            return ring_program{chunk_sender(ring.layout),
+                                chunk_receiver(ring.layout),
+                                next.data(),
+                                arrived.data(),
+                                wrong.data(),
+                                chunks};
         });
         EXPECT_EQ(wrong.copy_out()[0], 0u);
         EXPECT_EQ(arrived.copy_out(), std::vector<std::uint32_t>(chunks, 1));
@@ -41,7 +46,13 @@ TEST_P(chunk_ring_test, TicketsComeRound) {
             const buffer<std::uint32_t> arrived(destination, chunks);
             const buffer<std::uint32_t> wrong(destination, 1);
             run_programs(machine, small_grid(machine), o.timeout_seconds, [&](int) {
-                return ring_program{ring.layout, ring.layout, next.data(), arrived.data(), wrong.data(), chunks, first};
+                return ring_program{chunk_sender(ring.layout),
+                                    chunk_receiver(ring.layout),
+                                    next.data(),
+                                    arrived.data(),
+                                    wrong.data(),
+                                    chunks,
+                                    first};
             });
             EXPECT_EQ(wrong.copy_out()[0], 0u);
             EXPECT_EQ(arrived.copy_out(), std::vector<std::uint32_t>(chunks, 1));
@@ -60,8 +71,7 @@ struct read_ahead {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
-        chunk_receiver from;
-        static_cast<chunk_ring_layout&>(from) = ring;
+        const chunk_receiver from(ring);
         std::uint64_t message = 0, messages[2];
         (void)(at_once ? from.load_words(ctx, 3, 2, messages) : from.load_words(ctx, 3, 0, message));
     }
@@ -83,7 +93,7 @@ TEST_P(chunk_ring_test, AFullRingMakesTheSenderWaitUntilItsDeadline) {
     const buffer<std::uint32_t> reserved(machine.device(0), 1);
     try {
         run_programs(machine, small_grid(machine), 0.05, [&](int) {
-            return overfull_program{ring.layout, reserved.data()};
+            return overfull_program{chunk_sender(ring.layout), reserved.data()};
         });
         FAIL() << "a fifth chunk fitted into four slots";
     } catch (const timeout_error& e) {

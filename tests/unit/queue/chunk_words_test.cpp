@@ -19,8 +19,8 @@ struct plain_ring {
         }
         for (auto& word : words) word = std::uint64_t{tag} << 32 | 0xdead;
         const chunk_ring_layout layout{slots, flags, credits, &tail, n, 16, words};
-        static_cast<chunk_ring_layout&>(to) = layout;
-        static_cast<chunk_ring_layout&>(from) = layout;
+        to = chunk_sender(layout);
+        from = chunk_receiver(layout);
     }
 
     /// Words of the next ticket's slot that seem to belong to it before anything is sent.

@@ -82,8 +82,7 @@ struct litmus_program {
 private:
     template <class Ctx>
     LANEWAY_FN void send(Ctx& ctx, std::uint32_t sender) const {
-        chunk_sender to;
-        static_cast<chunk_ring_layout&>(to) = ring;
+        const chunk_sender to(ring);
         std::uint64_t guess = 0;
         for (std::uint32_t number = 1; number <= each; ++number) {
             const std::uint64_t counted = ctx.fetch_add(sent + sender * stride, 1, order::relaxed, scope::device);
@@ -104,8 +103,7 @@ private:
     template <class Ctx>
     LANEWAY_FN void receive(Ctx& ctx, std::uint64_t index, std::uint64_t receivers) const {
         constexpr lane_mask all = full_warp<Ctx>;
-        chunk_receiver from;
-        static_cast<chunk_ring_layout&>(from) = ring;
+        const chunk_receiver from(ring);
         for (std::uint64_t ticket = index; ticket < std::uint64_t{senders} * each; ticket += receivers) {
             numbered_message message{};
             const status waited =

@@ -13,8 +13,8 @@ struct ring_program {
     static constexpr int cuda_warps = 2;
     static constexpr std::uint32_t slot_words = 4;
 
-    chunk_ring_layout to;                 ///< as the source has the ring
-    chunk_ring_layout from;               ///< as the destination has it
+    chunk_sender to;                      ///< as the source has the ring
+    chunk_receiver from;                  ///< as the destination has it
     std::uint32_t* next_chunk = nullptr;  ///< source memory
     std::uint32_t* arrived = nullptr;     ///< destination memory, one a chunk: how often it was received
     std::uint32_t* wrong = nullptr;       ///< destination memory
@@ -37,27 +37,25 @@ private:
     template <class Ctx>
     LANEWAY_FN void send(Ctx& ctx) const {
         constexpr lane_mask all = full_warp<Ctx>;
-        chunk_sender sender;
-        static_cast<chunk_ring_layout&>(sender) = to;
         for (;;) {
             const std::uint32_t chunk =
                 once(ctx, all, [&] { return ctx.fetch_add(next_chunk, 1, order::relaxed, scope::device); });
             if (chunk >= chunks) return;
             std::uint64_t ticket = 0;
-            if (sender.reserve(ctx, all, 1, ticket, [] {}) != status::ok) return;
+            if (to.reserve(ctx, all, 1, ticket, [] {}) != status::ok) return;
             const std::uint32_t messages = 1 + chunk % slot_words;
             const std::uint32_t kind = chunk / 2 % max_chunk_kinds;
             std::uint32_t all_messages[slot_words];
             for (std::uint32_t i = 0; i < slot_words; ++i) all_messages[i] = chunk * slot_words + i;
-            if (chunk % 2 == 1 && to.words != nullptr) {
-                sender.publish_in_words(ctx, all, ticket, all_messages, messages, kind, chunk);
+            if (chunk % 2 == 1 && to.has_words()) {
+                to.publish_in_words(ctx, all, ticket, all_messages, messages, kind, chunk);
                 continue;
             }
-            auto* slot = reinterpret_cast<std::uint32_t*>(sender.slot(ticket));
+            auto* slot = reinterpret_cast<std::uint32_t*>(to.slot(ticket));
             for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < messages; i += Ctx::warp_lanes) {
                 slot[i] = all_messages[i];
             }
-            sender.publish(ctx, all, ticket, messages, kind);
+            to.publish(ctx, all, ticket, messages, kind);
         }
     }
 
@@ -65,12 +63,10 @@ private:
     template <class Ctx>
     LANEWAY_FN void receive(Ctx& ctx, std::uint64_t index, std::uint64_t receivers) const {
         constexpr lane_mask all = full_warp<Ctx>;
-        chunk_receiver receiver;
-        static_cast<chunk_ring_layout&>(receiver) = from;
         for (std::uint64_t ticket = first + index; ticket < first + chunks; ticket += receivers) {
             chunk_label label;
             const status waited = wait_until(ctx, {operation::user_code, 0, ticket}, [&] {
-                label = receiver.poll(ctx, ticket);
+                label = from.poll(ctx, ticket);
                 return label.bits != 0;
             });
             if (ctx.ballot(all, waited != status::ok) != 0) return;
@@ -78,19 +74,19 @@ private:
             std::uint32_t read[slot_words] = {};
             for (std::uint32_t i = 0; i < messages && i < slot_words; ++i) {
                 if (!label.in_words()) {
-                    read[i] = reinterpret_cast<const std::uint32_t*>(receiver.slot(ticket))[i];
-                } else if (!receiver.load_words(ctx, ticket, i, read[i])) {  // nothing orders what the slot holds
+                    read[i] = reinterpret_cast<const std::uint32_t*>(from.slot(ticket))[i];
+                } else if (!from.load_words(ctx, ticket, i, read[i])) {  // nothing orders what the slot holds
                     return;
                 }
             }
             const std::uint32_t chunk = read[0] / slot_words;
             bool right = chunk < chunks && messages == 1 + chunk % slot_words &&
                          label.kind() == chunk / 2 % max_chunk_kinds &&
-                         label.in_words() == (chunk % 2 == 1 && from.words != nullptr);
+                         label.in_words() == (chunk % 2 == 1 && from.has_words());
             for (std::uint32_t i = 0; i < messages; ++i) right = right && read[i] == chunk * slot_words + i;
             if (!right) ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
             if (right && ctx.lane() == 0) ctx.fetch_add(arrived + chunk, 1, order::relaxed, scope::device);
-            receiver.release(ctx, all, ticket);
+            from.release(ctx, all, ticket);
         }
     }
 };
@@ -98,15 +94,13 @@ private:
 /// Fills a ring that nobody drains.
 struct overfull_program {
     static constexpr int cuda_warps = 2;
-    chunk_ring_layout ring;
+    chunk_sender to;
     std::uint32_t* reserved;
     bool idle = false;  ///< of a PE that has no part in it
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         if (idle || ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
-        chunk_sender to;
-        static_cast<chunk_ring_layout&>(to) = ring;
         std::uint64_t ticket = 0;
         while (to.reserve(ctx, 1, 3, ticket, [] {}) == status::ok) {
             to.publish(ctx, 1, ticket, 1);

@@ -16,8 +16,8 @@ struct mapped_model {
 
     mapped_model(machine& machine, int source, int destination, std::uint32_t slots)
         : ring(machine.device(source), machine.device(destination), slots) {}
-    [[nodiscard]] chunk_ring_layout to() const { return ring.layout; }
-    [[nodiscard]] chunk_ring_layout from() const { return ring.layout; }
+    [[nodiscard]] chunk_sender to() const { return chunk_sender(ring.layout); }
+    [[nodiscard]] chunk_receiver from() const { return chunk_receiver(ring.layout); }
 };
 
 struct proxied_model {
@@ -27,8 +27,8 @@ struct proxied_model {
         : channel(std::make_shared<proxied_channel>(machine.device(source), machine.device(destination), slots, 16)) {
         machine.attach(channel);
     }
-    [[nodiscard]] chunk_ring_layout to() const { return channel->sender(); }
-    [[nodiscard]] chunk_ring_layout from() const { return channel->receiver(); }
+    [[nodiscard]] chunk_sender to() const { return channel->sender(); }
+    [[nodiscard]] chunk_receiver from() const { return channel->receiver(); }
 };
 
 class channel_test : public testing::TestWithParam<std::string> {

@@ -86,15 +86,15 @@ public:
     LANEWAY_FN void acquire() {
         for (int pe = next_after(ctx_.lane() - Ctx::warp_lanes); pe < ctx_.n_pes(); pe = next_after(pe)) {
             // Partner: the stores of begin, behind a fence of the sender.
-            (void)ctx_.load(header_of(pe), order::acquire, scope::system);
-            come_behind(ctx_, header_of(pe));
+            (void)ref_.from[pe].look(ctx_, header_word(), order::acquire);
+            come_behind(ctx_, ref_.from[pe].place(header_word()));
         }
     }
     /// Before begin: see acquire. The lanes of the warp have synchronised.
     LANEWAY_FN void release() {
         ctx_.fence(order::release, scope::system);
         for (int pe = next_after(ctx_.lane() - Ctx::warp_lanes); pe < ctx_.n_pes(); pe = next_after(pe)) {
-            go_before(ctx_, ref_.to[pe] + slot_ + words_.data_words);
+            go_before(ctx_, ref_.to[pe].place(header_word()));
         }
     }
 
@@ -155,24 +155,21 @@ private:
         while (pe < ctx_.n_pes() && !wants(pe));
         return pe;
     }
-    [[nodiscard]] LANEWAY_FN const std::uint64_t* header_of(int pe) const {
-        return ref_.from[pe] + slot_ + words_.data_words;
-    }
-    [[nodiscard]] LANEWAY_FN const std::uint64_t* renewed_of(int pe) const { return ref_.from[pe] + slot_ + renewed_; }
+    /// Number of the round's header among the words.
+    [[nodiscard]] LANEWAY_FN std::uint64_t header_word() const { return slot_ + words_.data_words; }
 
-    [[nodiscard]] LANEWAY_FN std::uint64_t load(const std::uint64_t* word) {
-        return ctx_.load(word, tagged_load_order<Ctx>, scope::system);
+    [[nodiscard]] LANEWAY_FN std::uint64_t load(int pe, std::uint64_t word) {
+        return ref_.from[pe].look(ctx_, word, tagged_load_order<Ctx>);
     }
 
     LANEWAY_FN void store(int pe, std::uint64_t at, std::uint32_t data) {
-        // Partner: the loads below.
-        ctx_.store(ref_.to[pe] + slot_ + at, tagged(data), Ctx::tagged_order, scope::system);
+        ref_.to[pe].put_word(ctx_, slot_ + at, tagged(data));
     }
     template <std::size_t N>
     LANEWAY_FN void load(int pe, std::uint32_t at, std::uint32_t plane, std::uint64_t (&words)[N]) {
-        const std::uint64_t* const from = ref_.from[pe] + slot_ + at;
+        const word_receiver from = ref_.from[pe];
         for (std::uint32_t w = 0; w < N; ++w) {
-            words[w] = load(from + w * plane);
+            words[w] = from.look(ctx_, slot_ + at + w * plane, tagged_load_order<Ctx>);
         }
     }
     /// The value that words hold, if all are of this round.
@@ -210,8 +207,8 @@ private:
             const bool listens = next_ < ctx_.n_pes(), renews = next_renewed_ < ctx_.n_pes();
             // On their way together with what `look` loads.
             std::uint64_t header = 0, renewed = 0;
-            if (listens) header = load(header_of(next_));
-            if (renews) renewed = load(renewed_of(next_renewed_));
+            if (listens) header = load(next_, header_word());
+            if (renews) renewed = load(next_renewed_, slot_ + renewed_);
             const bool here = look();
             if (renews && is_of_round(renewed)) next_renewed_ = next_after(next_renewed_);
             return (!listens || listen(header)) && here;
@@ -232,7 +229,7 @@ private:
             }
             next_ = next_after(next_);
             if (next_ >= ctx_.n_pes()) return true;
-            header = load(header_of(next_));
+            header = load(next_, header_word());
         }
         missing_ = next_;
         return false;

@@ -296,7 +296,7 @@ private:
         if (!exists(ctx, first, count)) return refuse_address(ctx, operation::collective, ctx.pe(), first);
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
             if (!ref_.takes_part(pe, who, run_.member(who))) continue;
-            if (address(ctx, first, pe) == nullptr) return refuse_unreachable(ctx, operation::collective, pe, first);
+            if (!remote_address(ctx, first, pe)) return refuse_unreachable(ctx, operation::collective, pe, first);
         }
         return status::ok;
     }

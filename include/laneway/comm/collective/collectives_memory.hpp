@@ -59,8 +59,8 @@ private:
     machine& machine_;
     collectives_plan plan_;
     std::vector<reader_memory> words_;
-    std::vector<buffer<std::uint64_t*>> to_;
-    std::vector<buffer<const std::uint64_t*>> from_;
+    std::vector<buffer<word_sender>> to_;
+    std::vector<buffer<word_receiver>> from_;
     buffer<std::uint64_t> unheard_;               ///< what the mute PE writes
     std::vector<buffer<working_counts>> counts_;  ///< where PEs differ, or not all are in one team
     std::vector<buffer<std::uint64_t>> rounds_;

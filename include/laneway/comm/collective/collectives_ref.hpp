@@ -6,7 +6,7 @@
 // the round. Behind the data stands the header of the round, one word that says which collective it is.
 #pragma once
 
-#include "laneway/queue/tagged_words.hpp"
+#include "laneway/transport/word_channel.hpp"
 
 namespace laneway {
 
@@ -60,9 +60,9 @@ struct grid_words {
 
 /// Device view of one PE's part; trivially copyable.
 struct collectives_ref {
-    std::uint64_t* const* to = nullptr;          ///< n_pes, PE memory: where each other PE reads this one's words
-    const std::uint64_t* const* from = nullptr;  ///< n_pes, PE memory: where each other PE writes them
-    const working_counts* counts = nullptr;      ///< n_pes, PE memory, none of other teams; null: all are as `mine`
+    const word_sender* to = nullptr;         ///< n_pes, PE memory: where each other PE reads this one's words
+    const word_receiver* from = nullptr;     ///< n_pes, PE memory: where each other PE writes them
+    const working_counts* counts = nullptr;  ///< n_pes, PE memory, none of other teams; null: all are as `mine`
     working_counts mine;
     group_words words[3];             ///< by kind
     std::uint64_t max_bytes = 0;      ///< of an array

@@ -8,7 +8,7 @@
 
 #include "laneway/comm/collective/collective_exchange.hpp"
 #include "laneway/comm/collective/reduction.hpp"
-#include "laneway/memory/symmetric.hpp"
+#include "laneway/transport/remote_ptr.hpp"
 
 namespace laneway {
 
@@ -73,7 +73,7 @@ LANEWAY_FN void deal_out(const Ctx& ctx, const warp_share& share, std::uint64_t 
     for (; i < count; i += step) deal(i, step, std::integral_constant<int, 1>{});
 }
 
-/// Pointers to the elements of symmetric arrays on all PEs, as T or as packs of T.
+/// Addresses of the elements of symmetric arrays on all PEs, as T or as packs of T.
 template <class T, class As>
 struct elements_as {
     static constexpr std::uint64_t each = sizeof(As) / sizeof(T);
@@ -81,9 +81,9 @@ struct elements_as {
     template <class Ctx>
     [[nodiscard]] static LANEWAY_FN auto at(const Ctx& ctx, symmetric_ptr<T> first, int pe, call_site_of<Ctx> where) {
         if constexpr (std::is_same_v<T, As>) {
-            return laneway::at(ctx, first, pe, where);
+            return remote_elements(ctx, first, pe, where);
         } else {
-            return reinterpret_cast<As*>(address(ctx, first, pe));
+            return remote_address(ctx, first, pe).template as<As>();
         }
     }
 };
@@ -128,7 +128,7 @@ private:
         for (int p = 0; p < Width; ++p) {
             has_[p] = base + p < members_.n_pes && members_.has(pe(p));
             if constexpr (!checks_accesses<Ctx>) {
-                places_[p] = has_[p] ? elements_as<T, As>::at(ctx_, first_, pe(p), where_) : nullptr;
+                places_[p] = has_[p] ? elements_as<T, As>::at(ctx_, first_, pe(p), where_) : remote_ptr<As>{};
             }
         }
     }
@@ -140,7 +140,7 @@ private:
     call_site_of<Ctx> where_;
     int base_ = 0;
     bool has_[Width];
-    As* places_[Width];
+    remote_ptr<As> places_[Width];
 };
 
 /// Loads that a lane has under way where it deals with several PEs: what it waits for is the slowest of them, not each
@@ -187,7 +187,7 @@ private:
                 for (int p = 0; p < Width; ++p) {
                     if (!places.has(p)) continue;
                     const auto from = places.at(p);
-                    for (int k = 0; k < n; ++k) values[p][k] = from[i + k * step];
+                    for (int k = 0; k < n; ++k) values[p][k] = from.read(i + k * step);
                 }
                 for (int p = 0; p < Width; ++p) {
                     if (!places.has(p)) continue;
@@ -195,13 +195,13 @@ private:
                     any = true;
                 }
             });
-            for (int k = 0; only >= 0 && k < n; ++k) one[i + k * step] = sums[k];
+            for (int k = 0; only >= 0 && k < n; ++k) one.write(sums[k], i + k * step);
             if (only >= 0) return;
             places.for_each([&] {
                 for (int p = 0; p < Width; ++p) {
                     if (!places.has(p)) continue;
                     const auto to = places.at(p);
-                    for (int k = 0; k < n; ++k) to[i + k * step] = sums[k];
+                    for (int k = 0; k < n; ++k) to.write(sums[k], i + k * step);
                 }
             });
         };
@@ -242,14 +242,14 @@ private:
         member_places<Width, All, T, As, Ctx> places(ctx, members, first, 0, where);
         const auto deal = [&](std::uint64_t i, std::uint64_t step, auto n) {
             As values[n];
-            for (int k = 0; k < n; ++k) values[k] = old[i + k * step];
-            for (int k = 0; only >= 0 && k < n; ++k) one[i + k * step] = values[k];
+            for (int k = 0; k < n; ++k) values[k] = old.read(i + k * step);
+            for (int k = 0; only >= 0 && k < n; ++k) one.write(values[k], i + k * step);
             if (only >= 0) return;
             places.for_each([&] {
                 for (int p = 0; p < Width; ++p) {
                     if (!places.has(p) || places.pe(p) == source) continue;
                     const auto place = places.at(p);
-                    for (int k = 0; k < n; ++k) place[i + k * step] = values[k];
+                    for (int k = 0; k < n; ++k) place.write(values[k], i + k * step);
                 }
             });
         };
@@ -287,12 +287,12 @@ private:
                 for (int p = 0; p < Width; ++p) {
                     if (!places.has(p)) continue;
                     const std::uint64_t part = count / elements::each * static_cast<std::uint64_t>(places.pe(p));
-                    for (int k = 0; k < n; ++k) values[p][k] = mine[part + i + k * step];
+                    for (int k = 0; k < n; ++k) values[p][k] = mine.read(part + i + k * step);
                 }
                 for (int p = 0; p < Width; ++p) {
                     if (!places.has(p)) continue;
                     const auto theirs = places.at(p);
-                    for (int k = 0; k < n; ++k) theirs[i + k * step] = values[p][k];
+                    for (int k = 0; k < n; ++k) theirs.write(values[p][k], i + k * step);
                 }
             });
         };
@@ -311,8 +311,7 @@ public:
 
     [[nodiscard]] LANEWAY_FN std::uint64_t given(int from, int to) const {
         if (!members_.has(from) || !members_.has(to)) return 0;
-        const std::uint64_t count = laneway::at(ctx_, counts_, from, where_)[to];
-        return count;
+        return remote_elements(ctx_, counts_, from, where_).read(static_cast<std::uint64_t>(to));
     }
     /// Of what a PE gives or gets, the part of PEs before `end`; the largest number where that is too large for one.
     [[nodiscard]] LANEWAY_FN std::uint64_t given_before(int from, int end) const {

@@ -11,8 +11,8 @@ template <class Ctx>
 class transfer_rows {
 public:
     LANEWAY_FN transfer_rows(const Ctx& ctx, const transfer& t)
-        : t_(t), from_(address(ctx, t.from(), t.from_pe())), to_(address(ctx, t.to(), t.to_pe())),
-          indices_(t.form() == transfer::shape::rows ? nullptr : address(ctx, t.indices(), ctx.pe())) {}
+        : t_(t), from_(remote_address(ctx, t.from(), t.from_pe())), to_(remote_address(ctx, t.to(), t.to_pe())),
+          indices_(t.form() == transfer::shape::rows ? nullptr : address(ctx, t.indices())) {}
 
     /// The numbers of a row on either side; bad_index, and the run ends, where an index names none.
     LANEWAY_FN status find(Ctx& ctx, std::uint64_t row, std::uint64_t& source, std::uint64_t& target) const {
@@ -27,14 +27,15 @@ public:
         (gathers ? source : target) = index;
         return status::ok;
     }
-    [[nodiscard]] LANEWAY_FN const std::byte* from(std::uint64_t source) const {
+    [[nodiscard]] LANEWAY_FN remote_ptr<const std::byte> from(std::uint64_t source) const {
         return from_ + source * t_.from_pitch();
     }
-    [[nodiscard]] LANEWAY_FN std::byte* to(std::uint64_t target) const { return to_ + target * t_.to_pitch(); }
+    [[nodiscard]] LANEWAY_FN remote_ptr<std::byte> to(std::uint64_t target) const {
+        return to_ + target * t_.to_pitch();
+    }
     /// What all addresses and lengths of a piece are multiples of, up to 16.
     [[nodiscard]] LANEWAY_FN std::uint64_t alignment(const transfer_piece& piece) const {
-        std::uint64_t all = reinterpret_cast<std::uintptr_t>(from_) | reinterpret_cast<std::uintptr_t>(to_) |
-                            piece.first | piece.bytes | 16;
+        std::uint64_t all = from_.address_bits() | to_.address_bits() | piece.first | piece.bytes | 16;
         if (t_.rows() > 1 || indices_ != nullptr) all |= t_.from_pitch() | t_.to_pitch();
         return all & (~all + 1);
     }
@@ -48,7 +49,7 @@ private:
     LANEWAY_FN std::uint32_t index_at(Ctx& ctx, std::uint64_t row) const {
         if constexpr (checks_accesses<Ctx>) {
             const std::uint32_t seen =
-                at(ctx, symmetric_ptr<std::uint32_t>{t_.indices().segment, t_.indices().index + row}, ctx.pe())[0];
+                local(ctx, symmetric_ptr<std::uint32_t>{t_.indices().segment, t_.indices().index + row})[0];
             return seen;
         } else {
             return indices_[row];
@@ -56,8 +57,8 @@ private:
     }
 
     const transfer& t_;
-    const std::byte* from_;
-    std::byte* to_;
+    remote_ptr<const std::byte> from_;
+    remote_ptr<std::byte> to_;
     const std::uint32_t* indices_;
 };
 
@@ -85,19 +86,19 @@ LANEWAY_FN status move_words(Ctx& ctx, const transfer_rows<Ctx>& rows, const tra
     constexpr int batch = Bytes < 16 ? 4 : 2;  // loads that are on their way at once, while registers hold them
     for (row_walk at(piece.bytes / Bytes, mine); at.row < piece.rows;) {
         byte_word<Bytes> loaded[batch];
-        byte_word<Bytes>* to[batch];
+        remote_ptr<byte_word<Bytes>> to[batch];
         int n = 0;
         for (; n < batch && at.row < piece.rows; ++n) {
             std::uint64_t source = 0, target = 0;
             const status found = rows.find(ctx, piece.row + at.row, source, target);
             if (found != status::ok) return found;
             const std::uint64_t first = piece.first + at.word * Bytes;
-            loaded[n] = *reinterpret_cast<const byte_word<Bytes>*>(rows.from(source) + first);
-            to[n] = reinterpret_cast<byte_word<Bytes>*>(rows.to(target) + first);
+            loaded[n] = (rows.from(source) + first).template as<const byte_word<Bytes>>().read();
+            to[n] = (rows.to(target) + first).template as<byte_word<Bytes>>();
             at.next();
         }
         for (int k = 0; k < batch; ++k) {
-            if (k < n) *to[k] = loaded[k];
+            if (k < n) to[k].write(loaded[k]);
         }
     }
     return status::ok;
@@ -143,7 +144,7 @@ LANEWAY_SLOW status move_piece(Ctx& ctx, const transfer& t, const transfer_piece
             std::uint64_t source = 0, target = 0;
             const status found = rows.find(ctx, piece.row + i, source, target);
             if (found != status::ok) return found;
-            store_range(rows.to(target) + piece.first, rows.from(source) + piece.first, piece.bytes, mine);
+            remote_copy::store(rows.to(target) + piece.first, rows.from(source) + piece.first, piece.bytes, mine);
         }
         return status::ok;
     }

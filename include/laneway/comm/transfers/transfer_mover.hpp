@@ -64,8 +64,8 @@ private:
             std::uint64_t source = 0, target = 0;
             moved = rows.find(ctx, piece.row + i, source, target);
             if (moved != status::ok) continue;
-            moved = bulk_copier<Ctx>::copy(ctx, staging_, progress_, rows.to(target) + piece.first,
-                                           rows.from(source) + piece.first, piece.bytes);
+            moved = remote_copy::by_hardware<bulk_copier<Ctx>>(ctx, staging_, progress_, rows.to(target) + piece.first,
+                                                               rows.from(source) + piece.first, piece.bytes);
         }
         return moved;
     }
@@ -74,8 +74,8 @@ private:
     LANEWAY_FN status move_by_engine(Ctx& ctx) {
         const transfer& t = slot_.what;
         ctx.fence(scope::system);  // what the lane has acquired is there for the host's engine
-        const engine_copy asked{address(ctx, t.to(), t.to_pe()),
-                                address(ctx, t.from(), t.from_pe()),
+        const engine_copy asked{remote_address(ctx, t.to(), t.to_pe()),
+                                remote_address(ctx, t.from(), t.from_pe()),
                                 t.to_pitch(),
                                 t.from_pitch(),
                                 t.row_bytes(),

@@ -15,8 +15,8 @@ template <class Ctx>
 class transfer_queue {
 public:
     LANEWAY_FN transfer_queue(Ctx& ctx, const transfers_memory_ref& view)
-        : view_(view), slots_(address(ctx, view.slots[0], ctx.pe())), work_(address(ctx, view.work[0], ctx.pe())),
-          counters_(address(ctx, view.counters[0], ctx.pe())), keys_(address(ctx, view.keys[0], ctx.pe())) {}
+        : view_(view), slots_(address(ctx, view.slots[0])), work_(address(ctx, view.work[0])),
+          counters_(address(ctx, view.counters[0])), keys_(address(ctx, view.keys[0])) {}
 
     /// Draws slots for the lanes of the mask, together. A slot is free when its lap before is over.
     LANEWAY_FN transfer_event draw(Ctx& ctx, lane_mask mask) {
@@ -98,7 +98,7 @@ public:
             ctx.fence(order::release, scope::system);
         }
         if (t.notifies()) {
-            ctx.fetch_add(address(ctx, t.word(), t.to_pe()), t.value(), Ctx::tagged_order, scope::system);
+            remote_address(ctx, t.word(), t.to_pe()).fetch_add(ctx, t.value(), Ctx::tagged_order);
         }
         // Partner: the acquire load in finished. The slot is another transfer's from here on.
         ctx.store(&slot.finished, slot.lap + 1, Ctx::tagged_order, scope::device);

@@ -9,6 +9,7 @@
 
 #include "laneway/comm/host_calls_ref.hpp"
 #include "laneway/comm/transfers/transfer.hpp"
+#include "laneway/transport/remote_ptr.hpp"
 
 namespace laneway {
 
@@ -88,8 +89,8 @@ struct alignas(16) transfer_key {
 
 /// A copy of rows, as host threads carry it out.
 struct engine_copy {
-    std::byte* to = nullptr;
-    const std::byte* from = nullptr;
+    remote_ptr<std::byte> to{};
+    remote_ptr<const std::byte> from{};
     std::uint64_t to_pitch = 0;
     std::uint64_t from_pitch = 0;
     std::uint64_t row_bytes = 0;

@@ -13,8 +13,7 @@ public:
     static constexpr std::uint32_t no_tag = trigger_rounds<Ctx>::no_tag;
 
     LANEWAY_FN trigger_arrivals(Ctx& ctx, trigger_rounds<Ctx>& rounds)
-        : rounds_(rounds), view_(rounds.view()), counters_(rounds.counters()),
-          cells_(address(ctx, view_.cells[0], ctx.pe())) {}
+        : rounds_(rounds), view_(rounds.view()), counters_(rounds.counters()), cells_(address(ctx, view_.cells[0])) {}
 
     /// As trigger, for a tag of any PE. What the lane wrote before, there or here, comes before.
     LANEWAY_SLOW status trigger_on(Ctx& ctx, int pe, std::uint32_t tag, std::uint32_t n) {
@@ -25,8 +24,8 @@ public:
         if (n == 0) return status::ok;
         rounds_.created(ctx, n);
         // Partners: the exchanges of take_calls and take_call, on the other PE.
-        ctx.fetch_add(address(ctx, view_.calls[tag], pe), std::uint64_t{n}, order::release, scope::system);
-        ctx.fetch_or(&address(ctx, view_.counters[0], pe)->called, group_of(tag), order::release, scope::system);
+        remote_address(ctx, view_.calls[tag], pe).fetch_add(ctx, n, order::release);
+        mark_called(ctx, pe, tag);
         return status::ok;
     }
 
@@ -35,8 +34,8 @@ public:
         if (pe == ctx.pe()) return rounds_.end_started(ctx, tag);
         if (stopped(ctx)) return;
         // Partners: as in trigger_on. The round counts as open.
-        ctx.fetch_or(address(ctx, view_.calls[tag], pe), trigger_ref::ended, order::release, scope::system);
-        ctx.fetch_or(&address(ctx, view_.counters[0], pe)->called, group_of(tag), order::release, scope::system);
+        remote_address(ctx, view_.calls[tag], pe).fetch_or(ctx, trigger_ref::ended, order::release);
+        mark_called(ctx, pe, tag);
     }
 
     /// Looks at the cell with this number, of those in use, and triggers its tag as often as the other PE, or a stream,
@@ -76,6 +75,11 @@ public:
     }
 
 private:
+    /// Says on another PE in which words of calls something has come. Partners: as in trigger_on.
+    LANEWAY_FN void mark_called(Ctx& ctx, int pe, std::uint32_t tag) {
+        const auto counters = remote_address(ctx, view_.counters[0], pe);
+        (counters->*&trigger_counters::called).fetch_or(ctx, group_of(tag), order::release);
+    }
     /// The tags whose calls are told by one bit.
     static LANEWAY_FN std::uint64_t group_of(std::uint32_t tag) { return std::uint64_t{1} << tag % 64; }
 
@@ -92,7 +96,7 @@ private:
         return found;
     }
     LANEWAY_FN bool take_call(Ctx& ctx, std::uint32_t tag) {
-        std::uint64_t* const calls = address(ctx, view_.calls[tag], ctx.pe());
+        std::uint64_t* const calls = address(ctx, view_.calls[tag]);
         if (ctx.load(calls, order::relaxed, scope::system) == 0) return false;
         // Partner: the release in trigger_on. Another lane may have taken them.
         const std::uint64_t told = ctx.exchange(calls, std::uint64_t{0}, order::acquire, scope::system);
@@ -127,14 +131,14 @@ struct trigger_counts {
     /// Any lane.
     static LANEWAY_FN std::uint64_t completed(Ctx& ctx, const trigger_ref& view) {
         // Partner: the release add of trigger_rounds.
-        return ctx.load(&address(ctx, view.counters[0], ctx.pe())->completed, order::acquire, scope::device);
+        return ctx.load(&address(ctx, view.counters[0])->completed, order::acquire, scope::device);
     }
     static LANEWAY_FN std::uint64_t created(Ctx& ctx, const trigger_ref& view) {
-        const trigger_counters& counters = *address(ctx, view.counters[0], ctx.pe());
+        const trigger_counters& counters = *address(ctx, view.counters[0]);
         std::uint64_t sum = ctx.load(&counters.created, order::acquire, scope::device);
         // Triggers from outside: those that have been declared, or, where more came, those.
         for (std::uint32_t i = 0; i < counters.outside; ++i) {
-            const trigger_cell& cell = *address(ctx, view.cells[i], ctx.pe());
+            const trigger_cell& cell = *address(ctx, view.cells[i]);
             const std::uint64_t owed = ctx.load(&cell.owed, order::relaxed, scope::device);
             const std::uint64_t seen = ctx.load(&cell.seen, order::relaxed, scope::device);
             sum += owed > seen ? owed : seen;

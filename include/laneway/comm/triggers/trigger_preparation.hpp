@@ -171,32 +171,35 @@ private:
     }
     /// Reserves the next cell of a link's PE, which is 0 and which nobody looks for triggers in yet.
     LANEWAY_FN preparation_refusal reserve_cell(Ctx& ctx, const trigger_link& link, std::uint32_t& cell) {
-        auto* const counters = address(ctx, view_.counters[0], link.pe);
-        if (counters == nullptr || address(ctx, view_.cells[0], link.pe) == nullptr)
+        if (!remote_address(ctx, view_.counters[0], link.pe) || !remote_address(ctx, view_.cells[0], link.pe))
             return {status::bad_range, link.pe, link.tag};
-        std::uint32_t number = ctx.load(&counters->cells, order::relaxed, scope::system);
+        const auto cells = cells_of(ctx, link.pe);
+        std::uint32_t number = cells.load(ctx);
         do {
             if (number >= view_.chains()) return {status::no_room, link.pe, view_.chains()};
-        } while (!ctx.compare_exchange(&counters->cells, number, number + 1, order::relaxed, scope::system));
+        } while (!cells.compare_exchange(ctx, number, number + 1));
         cell = view_.outside + number + 1;
         return {};
     }
     /// Gives a reserved one back, unless another PE has reserved the one behind it meanwhile: then it stays unused.
     LANEWAY_FN void return_cell(Ctx& ctx, const trigger_link& link, std::uint32_t cell) {
         std::uint32_t behind = cell - view_.outside;
-        (void)ctx.compare_exchange(&address(ctx, view_.counters[0], link.pe)->cells, behind, behind - 1, order::relaxed,
-                                   scope::system);
+        (void)cells_of(ctx, link.pe).compare_exchange(ctx, behind, behind - 1);
     }
     /// Makes a reserved one that of a link, of which so many rounds count as seen.
     LANEWAY_FN void fill_cell(Ctx& ctx, const trigger_link& link, std::uint64_t rounds, std::uint32_t cell) {
-        trigger_cell& taken = address(ctx, view_.cells[0], link.pe)[cell - 1];
+        const auto taken = remote_address(ctx, view_.cells[cell - 1], link.pe);
         // Seen with the first trigger: partner is the acquire load in look.
-        taken.tag = link.tag;
-        taken.n = link.n;
+        (taken->*&trigger_cell::tag).write(link.tag);
+        (taken->*&trigger_cell::n).write(link.n);
         if (rounds == 0) return;
-        ctx.store(&taken.seen, rounds, order::relaxed, scope::system);
+        (taken->*&trigger_cell::seen).store(ctx, rounds);
         // Partner: the same; who sees this sees `seen` as well, and so nothing new.
-        ctx.store(&taken.sent, rounds, order::release, scope::system);
+        (taken->*&trigger_cell::sent).store(ctx, rounds, order::release);
+    }
+    /// How many cells of a PE are in use.
+    LANEWAY_FN remote_ptr<std::uint32_t> cells_of(Ctx& ctx, int pe) const {
+        return remote_address(ctx, view_.counters[0], pe)->*&trigger_counters::cells;
     }
 
     trigger_rounds<Ctx>& rounds_;

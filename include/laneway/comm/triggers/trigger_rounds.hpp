@@ -26,9 +26,8 @@ template <class Ctx>
 class trigger_rounds {
 public:
     LANEWAY_FN trigger_rounds(Ctx& ctx, const trigger_ref& view)
-        : view_(view), slots_(address(ctx, view.slots[0], ctx.pe())),
-          counters_(address(ctx, view.counters[0], ctx.pe())), shared_(address(ctx, view.shared[0], ctx.pe())),
-          left_(address(ctx, view.left[0], ctx.pe())) {}
+        : view_(view), slots_(address(ctx, view.slots[0])), counters_(address(ctx, view.counters[0])),
+          shared_(address(ctx, view.shared[0])), left_(address(ctx, view.left[0])) {}
 
     /// Adds `n` to the count of a tag of the own PE, prepared or not. What the lane wrote before goes with the data.
     /// bad_tag, too_many_triggers.
@@ -119,7 +118,7 @@ public:
     }
 
     /// Names what checked devices cannot see: a stream may have waited for any signal before it triggers.
-    LANEWAY_FN const void* outside_order(Ctx& ctx) const { return address(ctx, view_.counters[0], 0); }
+    LANEWAY_FN const void* outside_order(Ctx& ctx) const { return remote_address(ctx, view_.counters[0], 0).place(); }
 
 private:
     /// On GPUs an atomic with an order of its own is one with a fence on that side, and a fence takes microseconds
@@ -315,12 +314,12 @@ private:
         next = tag;
     }
 
-    LANEWAY_FN void raise(Ctx& ctx, const trigger_operation& op, std::uint64_t* word) {
+    LANEWAY_FN void raise(Ctx& ctx, const trigger_operation& op, remote_ptr<std::uint64_t> word) {
         // Behind the fence of close_round.
         if (op.signal_target().op() == memory_op::add) {
-            ctx.fetch_add(word, op.signal_value(), Ctx::tagged_order, scope::system);
+            word.fetch_add(ctx, op.signal_value(), Ctx::tagged_order);
         } else {
-            ctx.store(word, op.signal_value(), Ctx::tagged_order, scope::system);
+            word.store(ctx, op.signal_value(), Ctx::tagged_order);
         }
     }
 
@@ -328,7 +327,8 @@ private:
     /// before this one has told of its own: the cell only grows.
     LANEWAY_FN void send_trigger(Ctx& ctx, int pe, std::uint32_t cell, std::uint64_t rounds) {
         // Behind the fence of close_round. Partner: the acquire load in look.
-        ctx.fetch_max(&address(ctx, view_.cells[cell], pe)->sent, rounds, Ctx::tagged_order, scope::system);
+        const auto sent = remote_address(ctx, view_.cells[cell], pe)->*&trigger_cell::sent;
+        sent.fetch_max(ctx, rounds, Ctx::tagged_order);
     }
 
     /// Leaves the pieces of a round to those who look for some, or the last one again. Nobody has any of them now.

@@ -179,7 +179,7 @@ struct trigger_items {
 
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::byte* at(Ctx& ctx, std::uint32_t tag) const {
-        return address(ctx, kept[tag * words], ctx.pe())->bytes;
+        return address(ctx, kept[tag * words])->bytes;
     }
     /// For the tag's next operation: an item of any type, of which there are as many bytes as of the largest.
     template <class Ctx>

@@ -327,7 +327,7 @@ private:
             return delivery_.read(ctx, at.in, at.ticket, label, at.source, message);
         }
         if constexpr (acquires_by_fence<Ctx>) ctx.fence(order::acquire, scope::system);
-        come_behind(ctx, at.in.flags + at.in.slot_of(at.ticket));
+        come_behind(ctx, at.in.place(at.ticket));
         message.key = {static_cast<std::uint32_t>(at.source), static_cast<std::uint32_t>(seen.words[0] >> 32)};
         message.form = message_form::in_words;
         message.synchronous = false;

@@ -116,13 +116,10 @@ private:
         const symmetric_ptr<std::byte> from{slot.place.segment, slot.place.index + first};
         const bool of_host = from.segment == host_visible_segment;
         if (checks_accesses<Ctx> && !of_host) return copy_watched(ctx, slot, from, {first, bytes}, mine);
-        const std::byte* const there = of_host ? reinterpret_cast<const std::byte*>(from.index)
-                                               : address(ctx, from, static_cast<int>(slot.source));
-        std::byte* const here = slot.data + first;
-        const auto alignment = reinterpret_cast<std::uintptr_t>(there) | reinterpret_cast<std::uintptr_t>(here);
-        const std::uint64_t whole = alignment % 4 == 0 ? bytes / 4 * 4 : 0;
-        store_range(here, there, whole, mine);
-        copy_bytes(here + whole, there + whole, bytes - whole, mine);
+        const remote_ptr<const std::byte> there =
+            of_host ? remote_ptr<const std::byte>(reinterpret_cast<const std::byte*>(from.index))
+                    : remote_address(ctx, from, static_cast<int>(slot.source));
+        remote_copy::get(slot.data + first, there, bytes, mine);
     }
 
     struct piece_range {

@@ -14,7 +14,7 @@ public:
     /// What a ring has brought. Each lane another; false when the run is ending.
     LANEWAY_SLOW bool read(Ctx& ctx, const chunk_receiver& in, std::uint64_t ticket, chunk_label label, int source,
                            incoming_message& message) const {
-        come_behind(ctx, in.flags + in.slot_of(ticket));
+        come_behind(ctx, in.place(ticket));
         message.form = static_cast<message_form>(label.kind() & ~synchronous_kind);
         message.synchronous = (label.kind() & synchronous_kind) != 0;
         message.key.source = static_cast<std::uint32_t>(source);
@@ -45,7 +45,7 @@ public:
     /// One of the `sharing` messages that share the slot of a chunk that has arrived. Any lane.
     LANEWAY_FN void read_one(Ctx& ctx, const chunk_receiver& in, std::uint64_t ticket, std::uint32_t number,
                              std::uint32_t sharing, int source, incoming_message& message) const {
-        come_behind(ctx, in.flags + in.slot_of(ticket));
+        come_behind(ctx, in.place(ticket));
         const lane_message& one = reinterpret_cast<const lane_message*>(in.slot(ticket))[number];
         message.form = message_form::in_words;
         message.key = {static_cast<std::uint32_t>(source), one.tag};

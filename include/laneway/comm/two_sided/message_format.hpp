@@ -154,7 +154,7 @@ struct alignas(16) lane_message {
     std::uint64_t word;
 
     /// So many fit into a slot.
-    [[nodiscard]] static LANEWAY_FN std::uint32_t max_in(const chunk_ring_layout& ring) {
+    [[nodiscard]] static LANEWAY_FN std::uint32_t max_in(const chunk_sender& ring) {
         const auto fit = ring.slot_bytes / static_cast<std::uint32_t>(sizeof(lane_message));
         return fit < most ? fit : most;
     }

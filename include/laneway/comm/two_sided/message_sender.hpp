@@ -20,9 +20,7 @@ struct message_buffer {
 template <class T>
 LANEWAY_FN message_buffer buffer_of(const pe_environment& env, symmetric_ptr<T> first, std::uint64_t count) {
     const symmetric_ptr<std::byte> place{first.segment, first.index * sizeof(T)};
-    std::byte* const part =
-        first.segment < env.n_segments ? static_cast<std::byte*>(base_of_segment(env, first.segment, env.pe)) : nullptr;
-    return {part + (part == nullptr ? 0 : place.index), bytes_of<T>(count), place, exists(env, first, count)};
+    return {address(env, place), bytes_of<T>(count), place, exists(env, first, count)};
 }
 template <class T>
 LANEWAY_FN message_buffer buffer_of(const pe_environment&, T* first, std::uint64_t count) {
@@ -181,7 +179,7 @@ private:
         if (form == message_form::in_slot && !of_host && !all_lanes_reach(ctx, buffer.data)) return out_of_reach();
         if (form != message_form::in_place && !target.synchronous) return status::ok;
         // The receiver stores an answer: PEs reach each other's symmetric memory, or do not.
-        const bool reach = address(ctx, view_.answers[0], to) != nullptr;
+        const bool reach = static_cast<bool>(remote_address(ctx, view_.answers[0], to));
         const bool fetched = (is_symmetric || of_host) && reach;
         if (form == message_form::in_place && !fetched) {
             return fail(ctx, status::too_long, operation::send, to, buffer.bytes, view_.slot_payload);
@@ -244,7 +242,7 @@ private:
         if (!free) return {ticket, elected(ctx, mask), false};
         ctx.sync(mask);  // all store behind what the lowest has acquired
         reinterpret_cast<lane_message*>(out.slot(ticket))[rank_in(ctx, mask)] = {key.tag, bytes, word};
-        const void* const place = out.flags + out.slot_of(ticket);
+        const void* const place = out.place(ticket);
         tell_history(ctx, [place](auto& history) { history.carry(place); });
         out.publish(ctx, mask, ticket, lanes, static_cast<std::uint32_t>(message_form::together));
         return {ticket, true, true};
@@ -341,7 +339,7 @@ private:
 
     /// A message in words brings what its lane has fenced, others all that the lane has done.
     LANEWAY_FN void tell_order(Ctx& ctx, const message& m) const {
-        const void* const place = m.out->flags + m.out->slot_of(m.ticket);
+        const void* const place = m.out->place(m.ticket);
         if (m.form != message_form::in_words) tell_history(ctx, [](auto& history) { history.fence(); });
         tell_history(ctx, [place](auto& history) { history.carry(place); });
     }

@@ -4,6 +4,7 @@
 
 #include "laneway/comm/two_sided/two_sided_ref.hpp"
 #include "laneway/simt/fail.hpp"
+#include "laneway/transport/remote_ptr.hpp"
 
 namespace laneway {
 
@@ -43,7 +44,7 @@ public:
         now.bits = ctx.load(&slot.word, order::acquire, scope::device);
         if (now.state() != request_word::open || slot.kind != request_kind::send) return now;
         if (slot.answered == 0) return now;
-        const std::uint64_t* const answer = address(ctx, view_.answers[handle.number()], ctx.pe());
+        const std::uint64_t* const answer = address(ctx, view_.answers[handle.number()]);
         // Partner: the release store of answer, by the receiver.
         const std::uint64_t fetched = ctx.load(answer, order::acquire, scope::system);
         return {request_word::of(now.generation(),
@@ -52,8 +53,8 @@ public:
     /// Tells a PE that its send has been matched, or its payload fetched.
     static LANEWAY_FN void answer(Ctx& ctx, const two_sided_ref& view, int source, const payload_place& place) {
         // Partner: the acquire load in look, on the sender's PE.
-        ctx.store(address(ctx, view.answers[place.request], source), answer_of(place.generation), order::release,
-                  scope::system);
+        remote_address(ctx, view.answers[place.request], source)
+            .store(ctx, answer_of(place.generation), order::release);
     }
     static LANEWAY_FN std::uint64_t answer_of(std::uint32_t generation) { return std::uint64_t{generation} + 1; }
 

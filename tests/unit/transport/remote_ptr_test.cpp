@@ -1,0 +1,1 @@
+#include "remote_ptr_suite.hpp"  // on CPU devices

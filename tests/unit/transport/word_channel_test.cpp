@@ -1,0 +1,1 @@
+#include "word_channel_suite.hpp"  // on CPU devices
