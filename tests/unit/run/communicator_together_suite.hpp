@@ -204,7 +204,7 @@ struct words_that_wait_and_not {
 
     template <class Ctx, class World, class Other>
     LANEWAY_FN void operator()(Ctx& ctx, World& world, Other& other) const {
-        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const std::uint64_t mine = ctx.local_rank();
         if (mine < Ctx::warp_lanes && ctx.pe() == 0) send(ctx, world, other, mine);
         if (mine == 0 && ctx.pe() == ctx.n_pes() - 1) receive(ctx, world, other);
     }
