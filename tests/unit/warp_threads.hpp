@@ -31,6 +31,8 @@ public:
     [[nodiscard]] int lane() const { return 0; }
     [[nodiscard]] std::uint64_t rank() const { return alone_.rank(); }
     [[nodiscard]] std::uint64_t size() const { return alone_.size(); }
+    [[nodiscard]] std::uint64_t local_rank() const { return alone_.local_rank(); }
+    [[nodiscard]] std::uint64_t local_size() const { return alone_.local_size(); }
     [[nodiscard]] std::byte* shared() const { return alone_.shared(); }
     [[nodiscard]] const pe_environment& environment() const { return alone_.environment(); }
 

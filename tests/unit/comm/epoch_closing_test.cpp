@@ -194,8 +194,8 @@ struct two_controls {
     termination_outcome outcome;
     std::uint64_t command[tagged_words<termination_command>] = {};
     std::uint64_t reply[tagged_words<fed_reply>] = {};
-    std::uint64_t* commands[1] = {command};
-    const std::uint64_t* replies[1] = {reply};
+    word_sender commands[1] = {word_sender{command}};
+    word_receiver replies[1] = {word_receiver{reply}};
     control_warp first{0, 2, host, parent()};
     control_warp second{1, 2, host, child()};
 
@@ -208,8 +208,8 @@ struct two_controls {
     }
     termination_ref child() {
         termination_ref made;
-        made.command = command;
-        made.reply = reply;
+        made.command = word_receiver(command);
+        made.reply = word_sender(reply);
         made.finished = &finished[1];
         return made;
     }

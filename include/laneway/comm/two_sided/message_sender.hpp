@@ -272,7 +272,7 @@ private:
         const std::uint64_t ticket = out.draw(ctx, ctx.load(next, order::relaxed, scope::block), free);
         ctx.store(next, ticket + 1, order::relaxed, scope::block);
         if (!free) return {ticket, true};
-        const void* const place = out.flags + out.slot_of(ticket);
+        const void* const place = out.place(ticket);
         tell_history(ctx, [place](auto& history) { history.carry(place); });
         for (std::uint32_t i = 0; i < max_pieces && i < pieces.count; ++i) {
             out.store_words(ctx, ticket, i, pieces.words[i]);
