@@ -147,8 +147,8 @@ public:
 
     /// The ticket that is drawn next, as it seems. Any lane; does not wait.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t drawn(Ctx& ctx) const {
-        return ctx.load(tail, order::relaxed, scope::device);
+    [[nodiscard]] LANEWAY_FN std::uint64_t drawn(Ctx& ctx, order o = order::relaxed) const {
+        return ctx.load(tail, o, scope::device);
     }
     /// Draws so many tickets from `next` on, unless another lane has drawn some meanwhile; then `next` is the one that
     /// is drawn next. Any lane; does not wait.

@@ -49,7 +49,7 @@ struct communicator_ref {
         const int rings = static_cast<int>(two_sided.n_shards) * ctx.n_pes();
         for (int ring = ctx.lane(); ring < rings; ring += Ctx::warp_lanes) {
             const chunk_sender& out = two_sided.shards[ring / ctx.n_pes()].to[ring % ctx.n_pes()];
-            sum.created += ctx.load(out.tail, order::acquire, scope::device);
+            sum.created += out.drawn(ctx, order::acquire);
         }
         for (std::uint32_t s = static_cast<std::uint32_t>(ctx.lane()); s < two_sided.n_shards; s += Ctx::warp_lanes) {
             sum.created += ctx.load(two_sided.shards[s].asked.drawn, order::acquire, scope::device);
