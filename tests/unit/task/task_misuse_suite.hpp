@@ -275,9 +275,10 @@ TEST_P(task_misuse_test, WorkersLeaveTheRestWhenTheSessionEnds) {
         task_pool pool(wait_on{});
         auto session = rt.start(pool);
         // Of what seems to take no time workers get many at once.
-        pool.submit_many<wait_on>(std::vector<std::uint64_t>(20'000, 0)).wait();
-        // Bodies that do not ask whether they should end, and return in time for who waits for that.
-        const std::vector<std::uint64_t> times(8 * pool.statistics().workers, 500'000);
+        pool.submit_many<wait_on>(std::vector<std::uint64_t>(5'000, 0)).wait();
+        // Bodies that do not ask whether they should end, and return long before who waits for that gives up: what a
+        // worker has been given takes it longer.
+        const std::vector<std::uint64_t> times(40 * pool.statistics().workers, 100'000);
         std::vector<task_future<void>> each;
         for (std::size_t i = 0; alone && i < times.size(); ++i) each.push_back(pool.submit<wait_on>(times[i]));
         EXPECT_THROW(alone ? each.back().wait() : pool.submit_many<wait_on>(times).wait(), timeout_error);
