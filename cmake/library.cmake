@@ -47,6 +47,12 @@ function(compile_at_once target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
+# What checked devices run at every step of a lane: at -O1 their tests take longer by a seventh.
+if(LANEWAY_OPTIMIZATION STREQUAL "-O1")
+    set_source_files_properties(src/simt/checked/context.cpp src/simt/checked/scheduler.cpp
+        PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2> SKIP_PRECOMPILE_HEADERS ON)
+endif()
+
 add_library(laneway STATIC ${library_sources} ${gpu_sources})
 if(LANEWAY_UNITY)
     compile_at_once(laneway ${library_sources})

@@ -27,9 +27,11 @@ GPUS = sum(device.usable and device.name.startswith("cuda:") for device in lw.de
 
 entry_points.declare()  # before a test imports NetworkX, which reads them once
 
-# A shell's background jobs ignore interrupts, and so would every program that a test starts.
+# Background jobs of a shell ignore interrupts, those of nohup hangups, and so would every program that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -168,20 +168,20 @@ def corners(name: str, program: str, vertices: int) -> np.ndarray[Any, Any] | No
     return np.full(vertices, each if program == "triangles" else float(each > 0))
 
 
-SLOW = ("sssp", "sssp by near-far", "pagerank by push")
+SLOW = ("bfs", "sssp", "sssp by near-far", "pagerank by push")
 SHAPES = {
     "star 1000000": [name for name in PROGRAMS if not name.startswith("pagerank")],
     "star 100000": ["pagerank", "pagerank by push"],
     "path 1000000": [name for name in PROGRAMS if name not in (*SLOW, "bfs by levels")],
     "path 100000": [*SLOW],
-    "path 20000": ["bfs by levels"],
-    "complete 3000": [name for name in PROGRAMS if name not in ("triangles", "lcc", "pagerank by push")],
-    "complete 1000": ["triangles", "lcc", "pagerank by push"],
+    "path 5000": ["bfs by levels"],
+    "complete 2000": [name for name in PROGRAMS if name not in ("triangles", "lcc", "pagerank by push")],
+    "complete 500": ["triangles", "lcc", "pagerank by push"],
 }
 LONG_SHAPES = {
     "star 1000000": ["pagerank", "pagerank by push"],
-    "path 1000000": ["sssp", "sssp by near-far", "pagerank by push", "bfs by levels"],
-    "complete 3000": ["triangles", "lcc", "pagerank by push"],
+    "path 1000000": [*SLOW, "bfs by levels"],
+    "complete 3000": [*PROGRAMS],
 }
 
 

@@ -23,7 +23,6 @@ PROGRAMS = ["sssp", "bfs", "pagerank", "color", "indegree", "kmeans", "kmer", "m
 PROGRAMS += ["connected_components", "triangles", "local_clustering", "label_propagation"]
 PROGRAMS += ["fibonacci", "queens", "quadrature", "merge_sort", "strassen", "uts"]
 RUN_OPTIONS = {"devices", "seed", "timeout", "buffer_bytes", "progress"}
-MIB = 2**20
 ATOMS = lw.Atoms(0, np.array([[0.0, 6]] * 3), np.arange(1, 4), np.diag([1.0, 2, 3]), np.eye(3))
 
 
@@ -414,46 +413,3 @@ def test_a_fork_needs_a_session_of_its_own(graph: lw.Graph, session: lw.Session)
     words = f"the session belongs to process {os.getpid()}, which this one was forked from: open a session here"
     assert (refused, same) == ([words] * 3, "True")
     assert session.bfs(graph, 0) == expected
-
-
-MEMORY = """
-import resource, sys
-import laneway as lw
-import numpy as np
-
-def resident():
-    with open("/proc/self/statm") as status:
-        return int(status.read().split()[1]) * resource.getpagesize()
-
-graph = lw.generate_kronecker(9, 4000, seed=1)
-points = np.random.default_rng(1).random((200, 3))
-atoms = lw.Atoms(0, np.array([[0.0, 6]] * 3), np.arange(1, 4), np.diag([1.0, 2, 3]), np.eye(3))
-graphs, all_programs = [], []
-with lw.Session(devices="cpu:4") as session:
-    for i in range(200):
-        session.sssp(graph, i % 50)
-        session.pagerank(graph, tol=0.1)
-        session.bfs(graph, i % 50)
-        graphs.append((resident(), sum(session.held_bytes)))
-    for i in range(200):
-        session.indegree(lw.generate_grid(9, 9, seed=i))
-        session.kmeans(points, 3)
-        session.kmer("GATTACA" * 9, 5)
-        session.md(atoms, 3, replicas=2)
-        session.sssp(graph, i % 50)
-        all_programs.append((resident(), sum(session.held_bytes)))
-    assert session.graphs == [graph]
-for measured in (graphs, all_programs):
-    print(*measured[19], *measured[-1])
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_memory_is_constant_over_two_hundred_rounds() -> None:
-    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, timeout=300)
-    assert done.stderr == ""
-    graphs, all_programs = ([int(word) for word in line.split()] for line in done.stdout.splitlines())
-    for early, _, late, _ in (graphs, all_programs):
-        assert late < 1.1 * early + 4 * MIB, f"{early / MIB:.0f} MiB after twenty rounds, {late / MIB:.0f} after 200"
-    assert graphs[1] == graphs[3]
-    assert all_programs[3] < all_programs[1] + MIB  # the table of symmetric arrays has had to grow

@@ -88,13 +88,16 @@ class published_trees_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(published_trees_test, HaveThePublishedNumbersOfNodes) {
     if (is_checked(GetParam())) return;
-    for (const char* name : {"T1", "T3", "T2", "T4", "T5"}) {
+    // All of them once, but on GPUs: each has four million nodes.
+    std::vector<const char*> names{"T1"};
+    if (GetParam() == "cpu:3") names = {"T3", "T2", "T4", "T5"};
+    if (GetParam() == "cuda") names = {"T1", "T3", "T2", "T4", "T5"};
+    for (const char* name : names) {
         const auto& sample = apps::uts_sample_of(name);
         apps::recursion_options options;
         options.job.devices = GetParam();
         options.memory_bytes = 64 << 20;
         EXPECT_EQ(apps::uts(sample.tree, options, sample.levels()).count, sample.count) << name;
-        if (GetParam() != "cpu:3" && GetParam() != "cuda") return;  // all of them once
     }
 }
 

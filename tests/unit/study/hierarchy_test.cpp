@@ -99,7 +99,7 @@ TEST_P(hierarchy_test, TwoHopsFillFewBuffersWithMoreMessagesEach) {
                 two_hops.messages_per_chunk());
 }
 
-INSTANTIATE_TEST_SUITE_P(pes, hierarchy_test, testing::Values(64, 256));
+INSTANTIATE_TEST_SUITE_P(pes, hierarchy_test, testing::Values(64, 144));
 
 }  // namespace
 
