@@ -43,10 +43,12 @@ public:
             made.copy_ = std::make_shared<const Program>(program);
         }
         made.name_ = typeid(Program).name();
+#if !defined(__CUDA_ARCH__)  // nvcc's pass for the GPU would instantiate the program for CPU devices, and drop it
         made.on_cpu_ = [](const void* p, cpu::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
         if constexpr (with_checked) {
             made.on_checked_ = [](const void* p, checked::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
         }
+#endif
         if constexpr (with_cuda) made.kernel_ = cuda_backend::kernel_of<Program>();
         return made;
     }
