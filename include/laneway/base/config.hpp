@@ -54,6 +54,14 @@ using namespace cuda::std;
 
 namespace laneway {
 
+/// nvcc goes through a file once for the host and once for the GPU. There nothing that CPU devices run is needed: it
+/// would be instantiated, and dropped.
+#if defined(__CUDA_ARCH__)
+inline constexpr bool compiled_for_host = false;
+#else
+inline constexpr bool compiled_for_host = true;
+#endif
+
 /// Bytes that no two writers should share: two 64-byte lines, as adjacent-line prefetch and GPU L2 sectors pair them.
 inline constexpr std::size_t destructive_bytes = 128;
 

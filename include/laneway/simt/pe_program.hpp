@@ -34,7 +34,8 @@ inline constexpr bool compiled_for_checked = LANEWAY_CHECKED != 0;
 /// A copy of a program, and how each kind of device calls it.
 class pe_program {
 public:
-    template <class Program, bool with_cuda = compiled_with_cuda, bool with_checked = compiled_for_checked>
+    template <class Program, bool with_cuda = compiled_with_cuda, bool with_checked = compiled_for_checked,
+              bool with_cpu = compiled_for_host>
     static pe_program of(const Program& program) {
         pe_program made;
         if constexpr (std::is_trivially_copyable_v<Program>) {
@@ -43,12 +44,12 @@ public:
             made.copy_ = std::make_shared<const Program>(program);
         }
         made.name_ = typeid(Program).name();
-#if !defined(__CUDA_ARCH__)  // nvcc's pass for the GPU would instantiate the program for CPU devices, and drop it
-        made.on_cpu_ = [](const void* p, cpu::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
-        if constexpr (with_checked) {
+        if constexpr (with_cpu) {
+            made.on_cpu_ = [](const void* p, cpu::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
+        }
+        if constexpr (with_cpu && with_checked) {
             made.on_checked_ = [](const void* p, checked::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
         }
-#endif
         if constexpr (with_cuda) made.kernel_ = cuda_backend::kernel_of<Program>();
         return made;
     }
