@@ -28,7 +28,8 @@
 //
 // No lane waits without bound: what is tried again is counted. So a request may also find nothing because others were
 // faster too often, or had pages in hand that they were about to claim or to give back: it says so (`contended`). A
-// refusal without that is of a lane that saw no page in sets and none to open, for which it needs no turn. insist()
+// refusal without that is of a lane that saw no page in sets and none to open, for which it needs no turn: a page that
+// is opened, or gets another size, is in hand until it is in its set, so one of the two is seen. insist()
 // then has every page looked at, as sets are hints, and takes as an answer only that none had room when it was looked
 // at while no lane had any in hand (page_quota.hpp); lanes that ask together share one look (heap_scan.hpp). It goes on
 // until the run's deadline.
