@@ -88,7 +88,9 @@ struct host_triggers_ref {
         }
         // Nothing more is taken, as where an epoch closes: when it is done, all that was open was over by then.
         constexpr std::uint64_t goes_on = termination_command::open | termination_command::finish;
-        if ((orders & goes_on) == 0) tell(ctx, rounds);
+        if ((orders & goes_on) != 0) return;
+        ctx.sync(full_warp<Ctx>);  // behind what lane 0 has taken
+        tell(ctx, rounds);
     }
 
 private:
