@@ -76,7 +76,8 @@ struct remote_signal_program {
         const int last = ctx.n_pes() - 1;
         const auto there = remote_address(ctx, words[0], last), here = remote_address(ctx, words[0], 0);
         if (!there || !here) return;
-        const auto told = there->*&shared_words::number, heard = here->*&shared_words::sum;
+        const auto told = there->*&shared_words::number;
+        const auto heard = here->*&shared_words::sum;
         for (std::uint32_t lap = 1; lap <= laps; ++lap) {
             if (ctx.pe() == 0 && ctx.block() == 0) {
                 (there->*&shared_words::plain).write(lap * 7);
