@@ -45,7 +45,7 @@ public:
     /// for what the host has left, which the control warp should see at once. So where the host waits for no epoch
     /// rounds are few: they tell nothing but that a lease is over. `counters`: as of the termination_detector.
     template <class Counters>
-    LANEWAY_FN bool settle(Ctx& ctx, const Counters& counters, std::uint64_t& orders) {
+    LANEWAY_FN bool comes_to_rest(Ctx& ctx, const Counters& counters, std::uint64_t& orders) {
         if (closed_ || is_asked() || lease_over_) return false;
         if ((orders & termination_command::open) == 0) {
             // An epoch is done. PEs take work again at once, and only then does somebody look at the host.

@@ -218,7 +218,7 @@ private:
             judge(ctx, all);
             if constexpr (may_rest) {
                 const bool may_rise = open_ != 0 && termination_.policy.step != 0;  // by a round
-                if (!done_ && !may_rise && epochs_.settle(ctx, counters_, orders_)) return;
+                if (!done_ && !may_rise && epochs_.comes_to_rest(ctx, counters_, orders_)) return;
             }
         }
         command(ctx);

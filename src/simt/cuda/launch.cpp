@@ -7,51 +7,17 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "laneway/simt/cuda/check.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/environment.hpp"
 #include "laneway/simt/running.hpp"
+#include "simt/cuda/kept_streams.hpp"
 #include "simt/cuda/stream_waits.hpp"
 
 namespace laneway::cuda_backend {
 
 namespace {
-
-/// Streams of persistent kernels that have ended. To make and destroy one takes longer than to launch a short kernel,
-/// so they are kept for the next, as long as the process lives.
-class kept_streams {
-public:
-    static kept_streams& get() {
-        static kept_streams all;
-        return all;
-    }
-    /// A stream of a GPU, the current one, of which nobody else knows.
-    cudaStream_t take(int device_index) {
-        {
-            const std::lock_guard lock(mutex_);
-            auto& free = free_[device_index];
-            if (!free.empty()) {
-                const cudaStream_t last = free.back();
-                free.pop_back();
-                return last;
-            }
-        }
-        cudaStream_t made = nullptr;
-        check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
-        return made;
-    }
-    /// All that the stream has begun is over.
-    void give_back(int device_index, cudaStream_t stream) {
-        const std::lock_guard lock(mutex_);
-        free_[device_index].push_back(stream);
-    }
-
-private:
-    std::mutex mutex_;
-    std::map<int, std::vector<cudaStream_t>> free_;  ///< by GPU
-};
 
 /// One kernel of one PE.
 class kernel_run final : public running {
@@ -60,7 +26,7 @@ public:
                const void* program)
         : device_(device_index) {
         const device_scope scope(device_);
-        stream_ = kept_streams::get().take(device_);
+        stream_ = kept_streams::all().take(device_);
         pe_environment env_copy = env;
         void* arguments[] = {const_cast<void*>(program), &env_copy};  // CUDA copies both
         const cudaError_t code = cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(shape.blocks)),
@@ -71,7 +37,7 @@ public:
     }
     ~kernel_run() override {
         if (ended_well_) {
-            kept_streams::get().give_back(device_, stream_);
+            kept_streams::all().give_back(device_, stream_);
         } else if (joined_) {  // destroying a stream whose kernel runs on would wait for it
             cudaStreamDestroy(stream_);
         }

@@ -1,4 +1,4 @@
-// CUDA's streams and events, and words in memory that streams need, kept for the next to use them.
+// What streams of a GPU take: CUDA's streams and events, and words in memory, kept for the next to use them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,6 +14,7 @@
 #include "laneway/simt/cuda/check.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device_stream.hpp"
+#include "simt/cuda/kept_streams.hpp"
 
 namespace laneway::cuda_backend {
 
@@ -29,13 +30,10 @@ class stream_pool : public std::enable_shared_from_this<stream_pool> {
 public:
     explicit stream_pool(std::shared_ptr<device> gpu) : device_(std::move(gpu)) {
         add_words();
-        const device_scope scope(device_->id().index);
-        check(cudaStreamCreateWithFlags(&aside_, cudaStreamNonBlocking), "cudaStreamCreate");
+        aside_ = take_stream();
     }
     ~stream_pool() {
-        cudaStreamDestroy(aside_);
         for (cudaEvent_t event : events_) cudaEventDestroy(event);
-        for (cudaStream_t stream : streams_) cudaStreamDestroy(stream);
     }
     stream_pool(const stream_pool&) = delete;
     stream_pool& operator=(const stream_pool&) = delete;
@@ -62,21 +60,9 @@ public:
 
     /// The same; nothing goes on in it, neither now nor when it comes back.
     std::shared_ptr<void> take_stream() {
-        cudaStream_t stream = nullptr;
-        {
-            const std::lock_guard lock(mutex_);
-            if (!streams_.empty()) {
-                stream = streams_.back();
-                streams_.pop_back();
-            }
-        }
-        if (stream == nullptr) {
-            const device_scope scope(device_->id().index);
-            check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-        }
-        return {stream, [pool = shared_from_this()](void* used) {
-                    const std::lock_guard lock(pool->mutex_);
-                    pool->streams_.push_back(static_cast<cudaStream_t>(used));
+        const device_scope scope(device_->id().index);
+        return {kept_streams::all().take(device_->id().index), [gpu = device_](void* used) {
+                    kept_streams::all().give_back(gpu->id().index, static_cast<cudaStream_t>(used));
                 }};
     }
 
@@ -95,7 +81,7 @@ public:
     }
 
     /// For what must not wait behind the operations of a stream.
-    [[nodiscard]] cudaStream_t aside() const { return aside_; }
+    [[nodiscard]] cudaStream_t aside() const { return static_cast<cudaStream_t>(aside_.get()); }
 
     /// The pool of an opened GPU, for as long as somebody keeps it.
     static std::shared_ptr<stream_pool> of(const std::shared_ptr<device>& gpu) {
@@ -120,10 +106,9 @@ private:
     }
 
     std::shared_ptr<device> device_;
-    cudaStream_t aside_ = nullptr;
+    std::shared_ptr<void> aside_;
     std::mutex mutex_;
     std::vector<cudaEvent_t> events_;
-    std::vector<cudaStream_t> streams_;
     std::vector<buffer<pe_control>> controls_;
     std::vector<std::shared_ptr<std::byte>> faults_;
     std::vector<stream_words> words_;
