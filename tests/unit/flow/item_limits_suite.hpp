@@ -4,6 +4,7 @@
 #include "laneway/flow/item_worklist.hpp"
 #include "laneway/runtime.hpp"
 #include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 
@@ -120,28 +121,27 @@ protected:
 };
 
 TEST_P(item_limits_test, WhereAllQueuesAreFullTheErrorNamesThem) {
-    job one(job_options(), room(4, 8));
-    const std::uint32_t many = GetParam() == "checked:1" ? 1500 : 500;  // where others do them nearly as fast
-    for (int run = 0; run < 2; ++run) {                                 // a run that has failed leaves nothing behind
-        one.list.start_with(0, {{kind::here, many}});
-        try {
-            run_items(one.rt, one.list);
-            ADD_FAILURE() << "all items found room";
-        } catch (const full_worklist& e) {
-            const std::string what = e.what();
+    bool tells_of_items = false;  // other lanes may have done them all before they heard that the run had failed
+    for (std::uint64_t round = 0; round < 20 && (round < 2 || !tells_of_items); ++round) {
+        job one(job_options(round), room(4, 8));
+        const std::uint32_t many = GetParam() == "checked:1" ? 1500 : 500;  // where others do them nearly as fast
+        for (int run = 0; run < 2; ++run) {  // a run that has failed leaves nothing behind
+            one.list.start_with(0, {{kind::here, many}});
+            const std::string what = thrown<full_worklist>([&] { run_items(one.rt, one.list); });
             EXPECT_EQ(what.rfind("PE 0 (", 0), 0u) << what;
             EXPECT_NE(what.find("no room left while putting an item into the worklist: of "), std::string::npos)
                 << what;
             EXPECT_NE(what.find("none is free, see item_worklist_options.items and .reserve_items"), std::string::npos)
                 << what;
-            EXPECT_NE(what.find("items waiting on PE 0: "), std::string::npos) << what;
+            tells_of_items = tells_of_items || what.find("items waiting on PE 0: ") != std::string::npos;
         }
+        one.leaves[0].fill_bytes(0);
+        one.list.start_with(0, {{kind::here, 3}});
+        run_items(one.rt, one.list);
+        EXPECT_EQ(one.leaves_of(0), 3u);
+        EXPECT_EQ(one.list.work().done, 4u);
     }
-    one.leaves[0].fill_bytes(0);
-    one.list.start_with(0, {{kind::here, 3}});
-    run_items(one.rt, one.list);
-    EXPECT_EQ(one.leaves_of(0), 3u);
-    EXPECT_EQ(one.list.work().done, 4u);
+    EXPECT_TRUE(tells_of_items);
 }
 
 // Lanes of the first PE make many times more than the last one has room for, and faster than that does it. The reserve

@@ -266,28 +266,38 @@ TEST_P(task_misuse_test, ABatchThatTakesLongGoesOnWhileItsTasksAreDone) {
     EXPECT_NO_THROW(pool.submit_many<take_time>(std::vector<std::uint64_t>(tasks, 150'000)).wait());
 }
 
+/// Whether all lanes leave a session in time whose deadline passes while its workers have much left to do. `alone`: by
+/// single tasks, not by a batch.
+inline bool workers_leave_the_rest(options o, bool alone) {
+    o.timeout_seconds = 0.1;
+    runtime rt(o);
+    task_pool pool(wait_on{});
+    auto session = rt.start(pool);
+    // Of what seems to take no time workers get many at once.
+    const auto quick = pool.submit_many<wait_on>(std::vector<std::uint64_t>(5'000, 0));
+    while (!quick.is_done()) std::this_thread::yield();  // longer than the deadline, on a busy machine
+    // Bodies that do not ask whether they should end. One takes much longer than the deadline, and much less than
+    // lanes have to leave; what a worker has been given takes longer than that.
+    const std::vector<std::uint64_t> times(16 * pool.statistics().workers, 300'000);
+    std::vector<task_future<void>> each;
+    for (std::size_t i = 0; alone && i < times.size(); ++i) each.push_back(pool.submit<wait_on>(times[i]));
+    EXPECT_THROW(alone ? each.back().wait() : pool.submit_many<wait_on>(times).wait(), timeout_error);
+    try {
+        session.stop();
+    } catch (const timeout_error& e) {
+        return std::string(e.what()).find("nor when it was told to stop") == std::string::npos;
+    }
+    return true;
+}
+
 TEST_P(task_misuse_test, WorkersLeaveTheRestWhenTheSessionEnds) {
     if (checked()) GTEST_SKIP() << "deadlines of checked devices are in virtual time";
     for (const bool alone : {false, true}) {
-        options o = chosen();
-        o.timeout_seconds = 0.1;
-        runtime rt(o);
-        task_pool pool(wait_on{});
-        auto session = rt.start(pool);
-        // Of what seems to take no time workers get many at once.
-        const auto quick = pool.submit_many<wait_on>(std::vector<std::uint64_t>(5'000, 0));
-        while (!quick.is_done()) std::this_thread::yield();  // longer than the deadline, on a busy machine
-        // Bodies that do not ask whether they should end. One takes much longer than the deadline, and much less than
-        // lanes have to leave; what a worker has been given takes longer than that.
-        const std::vector<std::uint64_t> times(16 * pool.statistics().workers, 300'000);
-        std::vector<task_future<void>> each;
-        for (std::size_t i = 0; alone && i < times.size(); ++i) each.push_back(pool.submit<wait_on>(times[i]));
-        EXPECT_THROW(alone ? each.back().wait() : pool.submit_many<wait_on>(times).wait(), timeout_error);
-        try {
-            session.stop();
-        } catch (const timeout_error& e) {
-            EXPECT_EQ(std::string(e.what()).find("nor when it was told to stop"), std::string::npos) << e.what();
-        }
+        // A busy machine may keep a lane from running for as long as lanes have to leave; workers that go on with what
+        // they have been given never leave in time.
+        bool leave = false;
+        for (int time = 0; time < 4 && !leave; ++time) leave = workers_leave_the_rest(chosen(), alone);
+        EXPECT_TRUE(leave) << (alone ? "single tasks" : "a batch");
     }
 }
 
