@@ -13,6 +13,7 @@ using namespace cuda::std;
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #endif
 

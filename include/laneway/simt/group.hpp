@@ -118,10 +118,10 @@ LANEWAY_FN T shuffle_value(Ctx& ctx, lane_mask mask, const T& value, int from) {
     } else {
         constexpr std::size_t n = (sizeof(T) + 3) / 4;
         std::uint32_t words[n] = {};
-        __builtin_memcpy(words, &value, sizeof(T));
+        memcpy(words, &value, sizeof(T));  // NVRTC has no other name for it
         for (std::uint32_t& word : words) word = ctx.shuffle(mask, word, from);
         T result;
-        __builtin_memcpy(&result, words, sizeof(T));
+        memcpy(&result, words, sizeof(T));
         return result;
     }
 }
