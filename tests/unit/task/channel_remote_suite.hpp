@@ -41,7 +41,7 @@ struct branch {
     std::uint32_t n;
     std::uint32_t made;  ///< children that have been sent
 };
-struct grow {
+struct grow_branches {
     using element = branch;
     static constexpr bool receives = true;
     channel<branch> branches;
@@ -218,7 +218,7 @@ TEST_P(channel_remote_test, ATreeOverPesEndsWithOneRoom) {
         channel_graph graph(rt, {.rooms = 1u << o.seed % 3});
         const std::uint32_t n = is_checked(GetParam()) ? 6 + static_cast<std::uint32_t>(o.seed % 3) : 12;
         const auto branches = graph.channel<branch>({.width = 1, .levels = n});
-        const auto kernel = graph.kernel(grow{branches, leaves.ref()});
+        const auto kernel = graph.kernel(grow_branches{branches, leaves.ref()});
         graph.connect(branches, kernel);
         std::uint64_t a = 1, b = 1;
         for (std::uint32_t i = 2; i < n; ++i) a = std::exchange(b, a + b);
