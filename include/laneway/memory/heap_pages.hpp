@@ -117,8 +117,8 @@ private:
         const std::uint32_t first = may_grow ? 0 : quota_, end = may_grow ? heap_.n_quotas : quota_ + 1;
         const quota_word before = words_.in_hand(ctx, first, end);
         if (before.in_hand() != 0 || !heap_.set_of(use, quota_).is_empty(ctx)) return false;
-        if (may_grow ? !heap_.set_of(page_word::free, 0).is_empty(ctx) : allowed_.has_room(ctx, quota_, 1))
-            return false;
+        if (may_grow && !heap_.set_of(page_word::free, 0).is_empty(ctx)) return false;
+        if (!may_grow && allowed_.has_room(ctx, quota_, 1)) return false;
         for (std::uint32_t quota = first; quota < end; ++quota) {
             if (!heap_.set_of(heap_.idle(), quota).is_empty(ctx)) return false;
         }
@@ -140,10 +140,9 @@ private:
     template <class Ctx>
     LANEWAY_FN void in_open_page(Ctx& ctx, std::uint32_t use, std::uint32_t wanted, std::uint32_t start,
                                  page_reservation& found) const {
-        bool contended = false;
         std::uint32_t looks = 0;
-        (void)heap_.set_of(use, quota_).find(ctx, start, [&](std::uint32_t page) {
-            found = {page, words_.reserve_in(ctx, page, use, quota_, wanted, contended)};
+        heap_.set_of(use, quota_).find(ctx, start, [&](std::uint32_t page) {
+            found = {page, words_.reserve_in(ctx, page, use, quota_, wanted).count};
             return found.count != 0 || ++looks == max_looks;
         });
     }
@@ -164,7 +163,7 @@ private:
         const bool within = allowed_.take(ctx, quota_, 1) == quota_answer::taken;
         if (within) {
             const std::uint32_t first = start % (1u << page_set::place_bits);
-            (void)heap_.set_of(page_word::free, 0).find(ctx, first, [&](std::uint32_t page) {
+            heap_.set_of(page_word::free, 0).find(ctx, first, [&](std::uint32_t page) {
                 return words_.claim(ctx, page, to) && made(page);
             });
         }
@@ -186,7 +185,7 @@ private:
         const page_set idle = heap_.set_of(heap_.idle(), quota);
         if (idle.is_empty(ctx)) return;
         allowed_.hold(ctx, quota);
-        (void)idle.find(ctx, start, [&](std::uint32_t page) {
+        idle.find(ctx, start, [&](std::uint32_t page) {
             return words_.adopt(ctx, page, quota, to) == page_claim::made && made(page);
         });
         allowed_.finish(ctx, quota);

@@ -137,10 +137,9 @@ private:
         const bool adopts = !words_.belongs(now, use, quota_) && now.bits != page_word::free && may_become(now, within);
         if (adopts) allowed_.hold(ctx, now.quota());  // until it is in its set, as in heap_pages
         if (words_.belongs(now, use, quota_)) {
-            bool contended = false;
-            found = {page, words_.reserve_in(ctx, page, use, quota_, wanted, contended)};
+            found = words_.reserve_in(ctx, page, use, quota_, wanted);
             if (found.count != 0 && within) allowed_.give(ctx, quota_, 1);
-            sure = sure && !contended;
+            sure = sure && !found.contended;
         } else if (within && now.bits == page_word::free) {
             if (words_.claim(ctx, page, to)) found = {page, count};
             sure = sure && found.count != 0;

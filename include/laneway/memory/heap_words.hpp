@@ -41,26 +41,22 @@ public:
 
     /// Adds up to `wanted` pieces to those that are held of a page; `contended`: others were faster, too often.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t reserve_in(Ctx& ctx, std::uint32_t page, std::uint32_t use,
-                                                      std::uint32_t quota, std::uint32_t wanted,
-                                                      bool& contended) const {
+    [[nodiscard]] LANEWAY_FN page_reservation reserve_in(Ctx& ctx, std::uint32_t page, std::uint32_t use,
+                                                         std::uint32_t quota, std::uint32_t wanted) const {
         page_word now = look(ctx, page);
         for (std::uint32_t tried = 0; belongs(now, use, quota); ++tried) {
-            if (tried == max_tries) {
-                contended = true;
-                return 0;
-            }
+            if (tried == max_tries) return {.page = page, .contended = true};
             const std::uint32_t room = heap_.capacity(use) - now.number();
             const std::uint32_t count = wanted < room ? wanted : room;
             // Partner: the fetch_add in heap_pages::give_back, and the compare_exchange in adopt.
             if (ctx.compare_exchange(heap_.pages + page, now.bits, now.bits + count * page_word::one, order::acq_rel,
                                      scope::device)) {
                 if (count == room) take_out(ctx, page, use, quota);
-                return count;
+                return {page, count};
             }
         }
         take_out(ctx, page, use, quota);
-        return 0;
+        return {page};
     }
 
     /// Makes `to` of a page of pieces in which nothing is held, of a quota.

@@ -69,28 +69,29 @@ public:
         ctx.fetch_add(begun_, 1u, order::relaxed, scope::device);  // before what follows, which releases it
         clear<0>(ctx, page);
         if (belongs()) insert(ctx, page);
-        // Partner: the acquire load in find().
+        // Partner: the acquire load in is_empty().
         ctx.fetch_add(ended_, 1u, order::release, scope::device);
     }
 
-    /// Whether there is no page, and none can have been missed; see find(). Any lane; does not wait.
+    /// Whether there is no page, and none can have been missed: none is while a removal goes on, which takes out more
+    /// for a moment than it must. Any lane; does not wait.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool is_empty(Ctx& ctx) const {
-        const std::uint32_t ended = ctx.load(ended_, order::acquire, scope::device);  // Partner: as in find()
+        // Partner: the fetch_add of the same word in remove(): what those removals put back is seen.
+        const std::uint32_t ended = ctx.load(ended_, order::acquire, scope::device);
         for (std::uint32_t top = 0; top < n_top_; ++top) {
             if (look<n_levels - 1>(ctx, top) != 0) return false;
         }
-        return is_sure(ctx, ended);
+        // Partner: the fetch_and in clear(). Whose bits were missed had been counted before.
+        ctx.fence(scope::device);
+        return ctx.load(begun_, order::relaxed, scope::device) == ended;
     }
 
-    /// Calls `visit(page)` for pages of the set until it returns true, or there are no more. Returns false where it did
-    /// not, and some may have been missed: where a removal, which takes out more for a moment than it must, went on
-    /// meanwhile. `start` spreads lanes evenly over what is set, by place_bits each for pages, words, and those above:
+    /// Calls `visit(page)` for pages of the set until it returns true, or there are no more; some may be missed, as in
+    /// is_empty(). `start` spreads lanes evenly over what is set, by place_bits each for pages, words, and those above:
     /// below 1 << place_bits, over the first pages. Any lane; looks at each word once.
     template <class Ctx, class Visit>
-    LANEWAY_FN bool find(Ctx& ctx, std::uint32_t start, Visit&& visit) const {
-        // Partner: the fetch_add of the same word in remove(): what those removals put back is seen.
-        const std::uint32_t ended = ctx.load(ended_, order::acquire, scope::device);
+    LANEWAY_FN void find(Ctx& ctx, std::uint32_t start, Visit&& visit) const {
         std::uint32_t no_pages = none, no_words = none;  // what was seen empty, though a bit above is set
         const std::uint32_t first = start >> 2 * place_bits;
         for (std::uint32_t i = 0; i < n_top_; ++i) {
@@ -105,15 +106,13 @@ public:
                     std::uint32_t pages = look<0>(ctx, index);
                     if (pages == 0) no_pages = index;
                     while (pages != 0) {
-                        if (visit(index * word_pages + take_from<Ctx>(pages, start))) return true;
+                        if (visit(index * word_pages + take_from<Ctx>(pages, start))) return;
                     }
                 }
             }
         }
-        const bool sure = is_sure(ctx, ended);
         if (no_pages != none) tidy<0>(ctx, no_pages);
         if (no_words != none) tidy<1>(ctx, no_words);
-        return sure;
     }
 
 private:
@@ -123,12 +122,6 @@ private:
     template <std::uint32_t Level, class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint32_t look(Ctx& ctx, std::uint32_t index) const {
         return ctx.load(levels_[Level] + index, order::relaxed, scope::device);
-    }
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool is_sure(Ctx& ctx, std::uint32_t ended) const {
-        // Partner: the fetch_and in clear(). Whose bits were missed had been counted before.
-        ctx.fence(scope::device);
-        return ctx.load(begun_, order::relaxed, scope::device) == ended;
     }
 
     template <std::uint32_t Level, class Ctx>
@@ -162,7 +155,7 @@ private:
         if ((look<Level + 1>(ctx, word / word_pages) & bit_of(word)) == 0 || look<Level>(ctx, word) != 0) return;
         ctx.fetch_add(begun_, 1u, order::relaxed, scope::device);
         clear_above<Level>(ctx, word);
-        ctx.fetch_add(ended_, 1u, order::release, scope::device);  // Partner: the acquire load in find()
+        ctx.fetch_add(ended_, 1u, order::release, scope::device);  // Partner: the acquire load in is_empty()
     }
 
     /// Takes out one of the bits and returns its number: as many are below it as a part of all that `place` says.

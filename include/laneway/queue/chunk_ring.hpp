@@ -41,6 +41,10 @@ struct chunk_ring_layout {
     [[nodiscard]] LANEWAY_FN std::byte* slot(std::uint64_t ticket) const {
         return slots + std::size_t{slot_of(ticket)} * slot_bytes;
     }
+    /// Whether chunks can travel in words.
+    [[nodiscard]] LANEWAY_FN bool has_words() const { return words != nullptr; }
+    /// Names the chunk with this ticket to checked devices (simt/message_order.hpp).
+    [[nodiscard]] LANEWAY_FN const void* place(std::uint64_t ticket) const { return flags + slot_of(ticket); }
     /// Whether words of the ticket's slot are renewed with this ticket: in the lap before the last one of a period.
     [[nodiscard]] LANEWAY_FN bool renews_words(std::uint64_t ticket) const {
         return ((ticket + 2 * std::uint64_t{n_slots}) & (words_period - 1)) < n_slots;
@@ -86,15 +90,10 @@ LANEWAY_FN constexpr bool fits_words(std::uint32_t messages) {
 class chunk_sender : chunk_ring_layout {
 public:
     using chunk_ring_layout::n_slots, chunk_ring_layout::slot_bytes;
-    using chunk_ring_layout::slot, chunk_ring_layout::slot_of;
+    using chunk_ring_layout::slot, chunk_ring_layout::slot_of, chunk_ring_layout::has_words, chunk_ring_layout::place;
 
     chunk_sender() = default;
     LANEWAY_FN explicit chunk_sender(const chunk_ring_layout& layout) : chunk_ring_layout(layout) {}
-
-    /// Whether chunks can travel in words.
-    [[nodiscard]] LANEWAY_FN bool has_words() const { return words != nullptr; }
-    /// Names the chunk with this ticket to checked devices (simt/message_order.hpp).
-    [[nodiscard]] LANEWAY_FN const void* place(std::uint64_t ticket) const { return flags + slot_of(ticket); }
 
     /// Draws a ticket and waits until its slot is free, calling `idle()` meanwhile. Called by exactly the lanes of the
     /// mask, together; all get the same answer. On ok `ticket` holds the place; it must be published, as a ticket that
@@ -212,14 +211,10 @@ private:
 class chunk_receiver : chunk_ring_layout {
 public:
     using chunk_ring_layout::n_slots, chunk_ring_layout::slot_bytes;
-    using chunk_ring_layout::slot, chunk_ring_layout::slot_of;
+    using chunk_ring_layout::slot, chunk_ring_layout::slot_of, chunk_ring_layout::has_words, chunk_ring_layout::place;
 
     chunk_receiver() = default;
     LANEWAY_FN explicit chunk_receiver(const chunk_ring_layout& layout) : chunk_ring_layout(layout) {}
-
-    /// As chunk_sender has them.
-    [[nodiscard]] LANEWAY_FN bool has_words() const { return words != nullptr; }
-    [[nodiscard]] LANEWAY_FN const void* place(std::uint64_t ticket) const { return flags + slot_of(ticket); }
 
     /// Label of the chunk with this ticket, 0 while it has not arrived (an empty chunk is never sent). Any lane; does
     /// not wait. The caller owns the ticket: tickets are shared out among the receiving warps beforehand, or claimed.

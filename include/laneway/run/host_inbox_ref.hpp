@@ -140,6 +140,18 @@ struct inbox_ref {
         ctx.store(known, now, dependent_release<Ctx>, scope::device);
         return now;
     }
+    /// The same while PEs take work from the host: warps of this block need not wait for their next refresh.
+    template <class Ctx>
+    LANEWAY_FN void attend(Ctx& ctx, inbox_shared& shared) const {
+        if (ctx.load(is_open, order::relaxed, scope::device) == 0) return;
+        ctx.store(&shared.filled, pass_on(ctx), order::relaxed, scope::block);  // relaxed, as in refresh
+    }
+    /// Tells a block's warps of what the control warp has passed on. One lane of the block.
+    template <class Ctx>
+    LANEWAY_FN void refresh(Ctx& ctx, inbox_shared& shared) const {
+        // Relaxed: it only says that looking is worth while.
+        ctx.store(&shared.filled, ctx.load(known, order::relaxed, scope::device), order::relaxed, scope::block);
+    }
     /// The first of the slots that a warp claims, one for each lane at most, times 64, and how many. `now`: slots that
     /// there are so far. One lane.
     template <class Ctx>
@@ -222,16 +234,9 @@ public:
     LANEWAY_FN void close(Ctx&) const {}
 
     LANEWAY_FN void attend(Ctx& ctx) {
-        if (ctx.lane() != 0 || ctx.load(inbox_.is_open, order::relaxed, scope::device) == 0) return;
-        // Warps of this block need not wait for their next refresh. Relaxed, as there.
-        ctx.store(&shared_->filled, inbox_.pass_on(ctx), order::relaxed, scope::block);
+        if (ctx.lane() == 0) inbox_.attend(ctx, *shared_);
     }
-
-    LANEWAY_FN void refresh(Ctx& ctx) {
-        // Relaxed: it only says that looking is worth while.
-        const std::uint64_t known = ctx.load(inbox_.known, order::relaxed, scope::device);
-        ctx.store(&shared_->filled, known, order::relaxed, scope::block);
-    }
+    LANEWAY_FN void refresh(Ctx& ctx) { inbox_.refresh(ctx, *shared_); }
 
     LANEWAY_FN bool poll(Ctx& ctx) {
         if (inbox_.is_shut) return false;

@@ -78,15 +78,11 @@ public:
     LANEWAY_FN void attend(Ctx& ctx) {
         if (ctx.lane() != 0) return;
         view_.set.results.pass_on(ctx);
-        if (ctx.load(view_.inbox.is_open, order::relaxed, scope::device) == 0) return;
-        // Warps of this block need not wait for their next refresh. Relaxed, as there.
-        ctx.store(&shared_->filled, view_.inbox.pass_on(ctx), order::relaxed, scope::block);
+        view_.inbox.attend(ctx, *shared_);
     }
     LANEWAY_FN void refresh(Ctx& ctx) {
         channels_.refresh(ctx);
-        // Relaxed: it only says that looking is worth while.
-        const std::uint64_t known = ctx.load(view_.inbox.known, order::relaxed, scope::device);
-        ctx.store(&shared_->filled, known, order::relaxed, scope::block);
+        view_.inbox.refresh(ctx, *shared_);
     }
     LANEWAY_FN bool poll(Ctx& ctx) {
         const bool is_turn = ++turns_ % turns_to_take == 0;
