@@ -7,11 +7,9 @@
 #include <bit>
 #include <cstdio>
 #include <exception>
-#include <vector>
 
-#include "bench_support.hpp"
 #include "laneway/queue/warp_queue.hpp"
-#include "laneway/simt/machine.hpp"
+#include "queue_passing.hpp"
 
 namespace {
 
@@ -76,30 +74,8 @@ private:
     }
 };
 
-/// The grid and the number of values.
-struct job {
-    launch_shape shape;
-    std::uint64_t lanes = 0;
-    std::uint64_t each = 0;
-};
-
-job job_for(const bench::arguments& args, const machine& machine) {
-    job made;
-    const bool gpu = machine.has_gpus();
-    made.shape.blocks = static_cast<int>(args.number("blocks"));
-    if (made.shape.blocks == 0) made.shape.blocks = gpu ? machine.device(0)->multiprocessors() : 2;
-    made.shape.warps_per_block = gpu ? static_cast<int>(args.number("warps")) : 1;
-    if (made.shape.blocks < 1 || made.shape.warps_per_block < 1 || made.shape.warps_per_block > 32) {
-        throw usage_error("blocks: 0, for all multiprocessors, or more; warps: 1 to 32");
-    }
-    made.lanes = static_cast<std::uint64_t>(made.shape.blocks * made.shape.warps_per_block * (gpu ? 32 : 1));
-    const std::uint64_t log2 = args.number("values-log2") != 0 ? args.number("values-log2") : gpu ? 28 : 20;
-    made.each = std::max<std::uint64_t>(1, (std::uint64_t{1} << log2) / made.lanes);
-    return made;
-}
-
 template <scope Scope>
-double seconds_of(machine& machine, const job& job, const bench::arguments& args, bool by_warps) {
+double seconds_of(machine& machine, const bench::passing_job& job, const bench::arguments& args, bool by_warps) {
     const std::uint64_t lanes =
         Scope == scope::block ? job.lanes / static_cast<std::uint64_t>(job.shape.blocks) : job.lanes;
     const auto capacity = static_cast<std::uint32_t>(std::bit_ceil(lanes));  // so that nobody waits for room
@@ -107,14 +83,9 @@ double seconds_of(machine& machine, const job& job, const bench::arguments& args
     shape.shared_bytes = pass_values<Scope>::shared_bytes(capacity);
     const buffer<warp_queue_words> words(machine.device(0), 1);
     const buffer<std::uint64_t> entries(machine.device(0), std::uint64_t{capacity} * 2), sum(machine.device(0), 1);
-    const std::vector programs{
-        pass_values<Scope>{words.data(), entries.data(), sum.data(), job.each, capacity, by_warps ? 1u : 0u}};
-    const int fits = machine.resident_blocks<pass_values<Scope>>(0, shape);
-    if (fits < shape.blocks) throw usage_error("blocks: at most " + std::to_string(fits) + " are resident");
-    const double seconds =
-        machine.run(programs, std::vector{shape}, args.real("timeout"), [] { return std::string{}; });
-    const std::uint64_t n = job.lanes * job.each;
-    if (sum.copy_out()[0] != n * (n + 1) / 2) throw device_fault("other values have come out than were put in");
+    const pass_values<Scope> program{words.data(), entries.data(), sum.data(), job.each, capacity, by_warps ? 1u : 0u};
+    const double seconds = bench::run_passing(machine, program, shape, args.real("timeout"));
+    if (sum.copy_out()[0] != job.sum()) throw device_fault("other values have come out than were put in");
     return seconds;
 }
 
@@ -123,26 +94,14 @@ void measure(const bench::arguments& args, const std::string& devices, const std
     if (memory != "device" && memory != "shared") throw usage_error("memory: device or shared, not " + memory);
     if (group != "warps" && group != "lanes") throw usage_error("groups: warps or lanes, not " + group);
     machine machine(devices);
-    const job work = job_for(args, machine);
-    std::vector<double> seconds;
-    for (std::uint64_t i = 0; i <= args.number("runs"); ++i) {
-        const double time = memory == "shared" ? seconds_of<scope::block>(machine, work, args, group == "warps")
-                                               : seconds_of<scope::device>(machine, work, args, group == "warps");
-        if (i > 0) seconds.push_back(time);  // the first warms up
-    }
-    if (seconds.empty()) throw usage_error("runs: 1 at least");
-    const auto spread = bench::spread_of(seconds);
-    const double values = static_cast<double>(work.lanes * work.each);
-    std::printf("%-10s %-7s by %-6s %10.3f M values/s (%.3f to %.3f)\n", devices.c_str(), memory.c_str(), group.c_str(),
-                values / spread.median / 1e6, values / spread.most / 1e6, values / spread.least / 1e6);
-    json.write({{"benchmark", "warp queue"}, {"devices", devices}, {"memory", memory}, {"groups", group}},
-               {{"values", values},
-                {"blocks", static_cast<double>(work.shape.blocks)},
-                {"warps_per_block", static_cast<double>(work.shape.warps_per_block)},
-                {"rate", values / spread.median},
-                {"median_s", spread.median},
-                {"min_s", spread.least},
-                {"max_s", spread.most}});
+    const bench::passing_job job = bench::passing_job_for(args, machine);
+    const auto run = [&] {
+        return memory == "shared" ? seconds_of<scope::block>(machine, job, args, group == "warps")
+                                  : seconds_of<scope::device>(machine, job, args, group == "warps");
+    };
+    bench::report_passing(args, job,
+                          {{"benchmark", "warp queue"}, {"devices", devices}, {"memory", memory}, {"groups", group}},
+                          json, run);
 }
 
 }  // namespace
