@@ -26,8 +26,9 @@ LABEL = re.compile(r"\s*(\.L_x_\d+):")
 INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;")
 REGION = re.compile(r"BSSY(?:\.RECONVERGENT)? B\d+, `\((\.L_x_\d+)\)")
 CALL = re.compile(r"\bCALL\S* `\((\S+?)\)")
-# Behind these all lanes of the warp are together, or are waited for, or the way goes on elsewhere.
-SETTLES = re.compile(r"BRA\b|WARPSYNC|BSYNC|RET\b|EXIT|VOTEU\.ANY|MATCH\.ANY")
+BRANCH = re.compile(r"\b(?:BRA|JMP)\b(?!\.DIV)[^`]*`\((\.L_x_\d+)\)")
+# Behind these all lanes of the warp are together, or are waited for, or the way ends.
+SETTLES = re.compile(r"BRA\.DIV|WARPSYNC|BSYNC|BRX|^(?:RET\b|EXIT)|VOTEU\.ANY|MATCH\.ANY")
 COLLECTIVE = re.compile(r"\b(VOTE|SHFL|MATCH\.ALL|REDUX|VOTEU\.ALL)\b")
 
 
@@ -45,9 +46,13 @@ def functions_of(listing: str) -> dict[str, list[str]]:
     return found
 
 
+def labels_of(lines: list[str]) -> dict[str, int]:
+    return {line: at for at, line in enumerate(lines) if line.startswith(".")}
+
+
 def calls_of(lines: list[str]) -> Iterator[tuple[str, bool]]:
     """What a function calls, and whether it does so where its lanes may have taken several ways."""
-    place = {line: at for at, line in enumerate(lines) if line.startswith(".")}
+    place = labels_of(lines)
     regions = [(at, place.get(m.group(1), 0)) for at, line in enumerate(lines) if (m := REGION.search(line))]
     for at, line in enumerate(lines):
         if call := CALL.search(line):
@@ -63,19 +68,38 @@ def leave_apart(functions: dict[str, list[str]]) -> set[str]:
     return apart
 
 
+def collective_behind(lines: list[str], place: dict[str, int], at: int) -> str:
+    """The first collective on a way behind a call, before anything that brings lanes together; none: empty."""
+    ways, seen = [at + 1], set[int]()
+    while ways:
+        at = ways.pop()
+        while at < len(lines) and at not in seen:
+            seen.add(at)
+            line = lines[at]
+            if SETTLES.search(line):
+                break
+            if COLLECTIVE.search(line):
+                return line
+            if branch := BRANCH.search(line):
+                ways += [place[branch.group(1)]] if branch.group(1) in place else []
+                if not line.startswith("@"):
+                    break
+            at += 1
+    return ""
+
+
 def breaches(listing: str) -> Iterator[str]:
     """Calls of such functions with a collective behind them before anything that brings lanes together."""
     functions = functions_of(listing)
     apart = leave_apart(functions)
     for name, lines in functions.items():
+        place = labels_of(lines)
         for at, line in enumerate(lines):
             call = CALL.search(line)
             if call is None or (call.group(1) in functions and call.group(1) not in apart):
                 continue
-            behind = (text for text in lines[at + 1 :] if not text.startswith("."))
-            first = next((text for text in behind if SETTLES.search(text) or COLLECTIVE.search(text)), "")
-            if COLLECTIVE.search(first) and not SETTLES.search(first):
-                yield f"{name} -> {call.group(1)}: {first}"
+            if missed := collective_behind(lines, place, at):
+                yield f"{name} -> {call.group(1)}: {missed}"
 
 
 def listings_of(path: Path) -> Iterator[str]:

@@ -79,6 +79,7 @@ struct account {
 template <class Allocator>
 struct churn {
     static constexpr int cuda_warps = 8;
+    static constexpr int cuda_blocks = 2;  ///< a multiprocessor: with more than 128 registers a lane there is one
 
     Allocator memory;
     pattern how;
@@ -152,6 +153,7 @@ private:
 template <class Allocator>
 struct filling {
     static constexpr int cuda_warps = 8;
+    static constexpr int cuda_blocks = 2;  ///< as above
     enum action { fills, frees_half, frees_all };
 
     Allocator memory;

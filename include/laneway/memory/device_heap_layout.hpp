@@ -121,8 +121,11 @@ struct device_heap_layout {
         const std::uint32_t line = set_number(use, quota) * opener_lines + which % opener_lines;
         return openers + std::size_t{line} * (destructive_bytes / sizeof(std::uint32_t)) + which / opener_lines;
     }
+    /// Of looks for pieces of a size, or for spans: one set has the free pages of all quotas, but what is told of spans
+    /// is of one quota. So it stands in the line of the quota's idle pages, for which nobody looks.
     [[nodiscard]] LANEWAY_FN std::uint64_t* scans_of(std::uint32_t use, std::uint32_t quota) const {
-        return scans + std::size_t{set_number(use, quota)} * line_words;
+        const std::uint32_t asked = use == page_word::free ? idle() : use;
+        return scans + std::size_t{set_number(asked, quota)} * line_words;
     }
     [[nodiscard]] LANEWAY_FN std::uint64_t* scan_turn() const { return scans + std::size_t{n_sets()} * line_words; }
     /// `line` below count_lines; quota n_quotas: of the heap, which has one.

@@ -59,13 +59,13 @@ public:
     LANEWAY_FN status send(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination, std::int64_t tag,
                            width lanes = width::lane) {
         message_request sent;
-        return send_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), {destination, tag}, true, sent);
+        return send_with(ctx, lanes, buffer_for(data, count), {destination, tag}, true, sent);
     }
     /// The same without waiting: the elements stay as they are until the request is over.
     template <class Data>
     LANEWAY_FN status isend(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination, std::int64_t tag,
                             message_request& sent, width lanes = width::lane) {
-        return send_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), {destination, tag}, false, sent);
+        return send_with(ctx, lanes, buffer_for(data, count), {destination, tag}, false, sent);
     }
     /// Synchronous sends: over when a receive has got the message, however short it is. Those of 49 to 56 bytes also
     /// take memory that all lanes of the PE reach, and ranks have to reach each other's memory.
@@ -73,14 +73,12 @@ public:
     LANEWAY_FN status ssend(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination, std::int64_t tag,
                             width lanes = width::lane) {
         message_request sent;
-        return send_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), {destination, tag, true}, true,
-                         sent);
+        return send_with(ctx, lanes, buffer_for(data, count), {destination, tag, true}, true, sent);
     }
     template <class Data>
     LANEWAY_FN status issend(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination,
                              std::int64_t tag, message_request& sent, width lanes = width::lane) {
-        return send_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), {destination, tag, true}, false,
-                         sent);
+        return send_with(ctx, lanes, buffer_for(data, count), {destination, tag, true}, false, sent);
     }
 
     /// Receives a message of `count` elements at most from a rank, or any_source, under a tag, or any_tag. What is
@@ -89,15 +87,13 @@ public:
     LANEWAY_FN status recv(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t source, std::int64_t tag,
                            message_status* got = nullptr, width lanes = width::lane) {
         message_request begun;
-        return receive_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), source, tag, true, begun,
-                            got);
+        return receive_with(ctx, lanes, buffer_for(data, count), source, tag, true, begun, got);
     }
     /// The same without waiting: the memory is the receive's until the request is over.
     template <class Data>
     LANEWAY_FN status irecv(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t source, std::int64_t tag,
                             message_request& begun, width lanes = width::lane) {
-        return receive_with(ctx, lanes, buffer_of(shared_.ends.environment, data, count), source, tag, false, begun,
-                            nullptr);
+        return receive_with(ctx, lanes, buffer_for(data, count), source, tag, false, begun, nullptr);
     }
 
     /// A receive and a send at once, so that ranks may exchange in a circle.
@@ -239,7 +235,7 @@ public:
     template <class Data>
     LANEWAY_FN status imrecv(Ctx& ctx, const Data& data, std::uint64_t count, const message_request& message,
                              width lanes = width::lane) {
-        const message_buffer buffer = buffer_of(shared_.ends.environment, data, count);
+        const message_buffer buffer = buffer_for(data, count);
         return call_by_one(ctx, lanes,
                            [&](message_result& one) { one.code = calls_.receive_match(ctx, buffer, message); })
             .code;
@@ -316,6 +312,10 @@ public:
     }
 
 private:
+    template <class Data>
+    [[nodiscard]] LANEWAY_FN message_buffer buffer_for(const Data& data, std::uint64_t count) const {
+        return buffer_of(shared_.ends.environment, data, count);
+    }
     /// Warps begin their turns with different shards.
     [[nodiscard]] static LANEWAY_FN std::uint32_t first_turn(const Ctx& ctx) {
         return static_cast<std::uint32_t>(ctx.block() * ctx.n_warps() + ctx.warp());

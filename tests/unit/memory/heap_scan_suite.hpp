@@ -100,6 +100,63 @@ TEST_P(heap_scan_test, WhoIsRefusedTakesTheAnswerOfAnothersLook) {
     });
 }
 
+/// Lanes of every second warp ask for a page of a quota that is full. The others take and free pages of another one,
+/// which has one for each lane; but now and then a lane has half of these in hand, so that sets do not decide.
+struct neighbours_program {
+    static constexpr int cuda_warps = 4;
+
+    device_heap_ref full, roomy;
+    std::uint64_t steps = 0;
+    std::uint64_t pages = 0;  ///< of the second quota
+    std::uint64_t* wrong = nullptr;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() == 0 && ctx.warp() == 0) return hinder(ctx);
+        const bool refused = (ctx.block() * ctx.n_warps() + ctx.warp()) % 2 != 0;
+        const device_heap_ref& heap = refused ? full : roomy;
+        for (std::uint64_t step = 0; step < steps; ++step) {
+            void* const page = heap.insist(ctx, heap.layout().page_bytes()).address;
+            ctx.pause();
+            const bool freed = heap.deallocate(ctx, page);
+            if ((page == nullptr) != refused || !freed) ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
+        }
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN void hinder(Ctx& ctx) const {
+        const page_quota quota(roomy.layout());
+        for (std::uint64_t turn = 0; ctx.lane() == 0 && turn < 8 * steps; ++turn) {
+            if (quota.take(ctx, roomy.quota(), pages / 2) != quota_answer::taken) continue;
+            ctx.pause();
+            quota.give(ctx, roomy.quota(), pages / 2);
+            quota.finish(ctx, roomy.quota());
+        }
+    }
+};
+
+// What a look has told of pages for a quota that may have no more is no answer for another one.
+TEST_P(heap_scan_test, WhoHasRoomIsNotRefusedForAnothersQuota) {
+    every_round_within(GetParam(), [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        const launch_shape shape = refused_grid(machine);
+        const int warp_lanes = machine.device(0)->is_gpu() ? 32 : is_checked(GetParam()) ? 4 : 1;
+        const auto pages = static_cast<std::size_t>(shape.blocks * shape.warps_per_block * warp_lanes / 2);
+        const std::size_t page = small_heap(GetParam()).page_bytes;
+        const device_heap heap(
+            machine.device(0),
+            {.bytes = (1 + pages) * page, .page_bytes = page, .quotas = {{"full", page}, {"roomy", pages * page}}});
+        ASSERT_EQ(fill(machine, heap, 0, page, 1), 1u);
+        const buffer<std::uint64_t> wrong(machine.device(0), 1);
+        const std::uint64_t steps = is_checked(GetParam()) ? 8 : 100;
+        run_programs(machine, shape, 100, [&](int) {
+            return neighbours_program{heap.ref(0), heap.ref(1), steps, pages, wrong.data()};
+        });
+        EXPECT_EQ(wrong.copy_out()[0], 0u) << "refused though there was room, or served though there was none";
+    });
+}
+
 LANEWAY_ON_DEVICES(heap_scan_test, lone_device());
 
 }  // namespace laneway::test

@@ -237,7 +237,7 @@ private:
     /// `asked` that has been drawn counts as a receive, also before it is filled: it may be this lane's.
     LANEWAY_FN outcome take(Ctx& ctx, place& at, bool in_ring, const seen_words& words, const message_buffer& into,
                             taken_message& found) const {
-        const shard_now now = read(ctx, at);
+        const shard_now now = close(ctx, at);
         if (now.drawn != now.taken) return hold_up(at, now);
         outcome seen = outcome::busy;
         if (now.waiting != 0) seen = take_waiting(ctx, at, into, found);
@@ -253,9 +253,9 @@ private:
         at.held_posted = now.posted;
         return outcome::busy;
     }
-    /// All loads are on their way at once. Lengths of the engine's queues are told by words beside the lock. The ring
-    /// is closed from here on.
-    LANEWAY_FN shard_now read(Ctx& ctx, place& at) const {
+    /// Closes the ring, and reads what else decides. All loads are on their way at once; lengths of the engine's queues
+    /// are told by words beside the lock.
+    LANEWAY_FN shard_now close(Ctx& ctx, place& at) const {
         const shard_state& state = *at.state;
         shard_now now;
         now.drawn = ctx.load(&state.asked, order::relaxed, scope::device);

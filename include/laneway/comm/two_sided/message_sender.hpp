@@ -65,7 +65,7 @@ public:
     /// and its slot is free: by little code and few ways to memory, as this is what lanes wait for that pass messages
     /// back and forth. False where it is for `start`, perhaps with a ticket.
     LANEWAY_FN bool send_alone(Ctx& ctx, const message_buffer& buffer, const message_target& to, drawn_ticket& drawn) {
-        const bool is_ordinary = to.rank >= 0 && to.rank < ends_.environment.n_pes && to.rank < ring_ends::most &&
+        const bool is_ordinary = to.rank >= 0 && to.rank < ends_.environment.n_pes && to.rank < ring_ends::max_pes &&
                                  to.tag >= 0 && to.tag <= std::int64_t{max_message_tag} && !to.synchronous &&
                                  buffer.exists && buffer.bytes <= short_bytes;
         if (!is_ordinary || view_.n_shards != 1 || view_.rules.is_unordered() || !comes_alone(ctx)) return false;
