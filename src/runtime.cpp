@@ -8,7 +8,7 @@ namespace laneway {
 
 runtime::runtime(options options)
     : options_(std::move(options)),
-      machine_(options_.devices, options_.seed, options_.checked_accesses, options_.processes) {
+      machine_(options_.devices, options_.seed, options_.checked_accesses, options_.processes, options_.transport) {
     const int process = machine_.n_processes() > 1 ? machine_.process() : -1;
     if (!options_.timeline) options_.timeline = timeline::of_environment(process);
     if (options_.timeline) machine_.record(options_.timeline);

@@ -28,10 +28,10 @@ LAYERS: dict[str, set[str]] = {
     "graph": {"base", "input"},
 }
 TRANSPORT_CONCEPT = {
+    "laneway/transport/peer_memory.hpp",
     "laneway/transport/remote_copy.hpp",
     "laneway/transport/remote_ptr.hpp",
     "laneway/transport/symmetric_ring.hpp",
-    "laneway/transport/transport.hpp",
     "laneway/transport/word_channel.hpp",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^">]+)[">]')

@@ -95,7 +95,7 @@ std::uint64_t collectives_plan::bytes(std::size_t pe) const {
 }
 
 collectives_memory::collectives_memory(machine& machine, const collectives_plan& plan, int mute)
-    : machine_(machine), plan_(plan) {
+    : machine_(machine), plan_(plan), memory_(machine, proxy::of(machine)) {
     if (plan.n_pes() != static_cast<std::size_t>(machine.n_pes())) {
         throw usage_error("collectives: planned for " + std::to_string(plan.n_pes()) + " PEs, the machine has " +
                           std::to_string(machine.n_pes()));
@@ -114,17 +114,14 @@ void collectives_memory::place_words(machine& machine, int mute) {
     const std::size_t n = plan_.n_pes();
     std::vector<std::vector<word_sender>> written(n, std::vector<word_sender>(n));
     for (std::size_t reader = 0; reader < n; ++reader) {
-        const auto parts = allocate_for_reader(
-            machine, static_cast<int>(reader),
-            [&](int writer) -> std::size_t {
-                if (!plan_.same_team(static_cast<std::size_t>(writer), reader)) return 0;
-                return plan_.pair_words() * sizeof(std::uint64_t);
-            },
-            words_);
+        const auto parts = memory_.add_words(static_cast<int>(reader), [&](int writer) -> std::size_t {
+            if (!plan_.same_team(static_cast<std::size_t>(writer), reader)) return 0;
+            return plan_.pair_words() * sizeof(std::uint64_t);
+        });
         std::vector<word_receiver> read(n);
         for (std::size_t writer = 0; writer < n; ++writer) {
-            written[writer][reader] = word_sender(parts[writer]);
-            read[writer] = word_receiver(parts[writer]);
+            written[writer][reader] = word_sender(parts[writer].written);
+            read[writer] = word_receiver(parts[writer].read);
         }
         from_.emplace_back(machine.device(static_cast<int>(reader)), n).copy_in(read);
     }
@@ -165,7 +162,7 @@ void collectives_memory::begin(const std::vector<working_counts>& counts) {
 }
 
 void collectives_memory::reset() {
-    for (const auto& piece : words_) machine_.device(piece.reader)->fill(piece.memory.get(), 0, piece.bytes);
+    memory_.clear();
     for (std::size_t p = 0; p < plan_.n_pes(); ++p) {
         rounds_[p].fill_bytes(0);
         values_[p].fill_bytes(0);

@@ -143,17 +143,33 @@ std::uint64_t comm_plan::command_bytes() { return tagged_words<termination_comma
 
 std::uint64_t comm_plan::reply_bytes() { return tagged_words<fed_reply> * sizeof(std::uint64_t); }
 
+std::uint64_t comm_plan::children(std::size_t pe) const {
+    return static_cast<std::uint64_t>(termination_tree::children(static_cast<int>(pe), static_cast<int>(n_pes())));
+}
+
 std::uint64_t comm_plan::termination_bytes(std::size_t pe) const {
-    const auto children =
-        static_cast<std::uint64_t>(termination_tree::children(static_cast<int>(pe), static_cast<int>(n_pes())));
-    const std::uint64_t all = sizeof(std::uint32_t) + children * (reply_bytes() + 2 * sizeof(std::uint64_t*));
+    const std::uint64_t all = sizeof(std::uint32_t) + children(pe) * (reply_bytes() + 2 * sizeof(std::uint64_t*));
     if (pe != 0) return all + command_bytes();
     return all + samples * sizeof(termination_sample) + sizeof(termination_outcome);
 }
 
+/// Of what the PE writes for others, where proxies carry it.
+std::uint64_t comm_plan::staging_bytes(std::size_t pe) const {
+    if (transport == transport_model::mapped) return 0;
+    std::uint64_t rings = (n_pes() - 1) * credit_bytes(pe), answers = 0;
+    for (std::size_t to = 0; to < n_pes(); ++to) {
+        if (to == pe) continue;
+        rings += ring_bytes(to);
+        answers += needs.answer_words > 0 ? answer_bytes(to) : 0;
+    }
+    const std::uint64_t termination = children(pe) * command_bytes() + (pe != 0 ? reply_bytes() : 0);
+    return rings * (needs.replies ? 2 : 1) + answers + termination + (n_pes() - 1) * barrier_ref::bytes;
+}
+
 std::uint64_t comm_plan::bytes(std::size_t pe) const {
     const launch_shape& shape = grids[pe].shape;
-    std::uint64_t bytes = held_bytes[pe] + static_cast<std::uint64_t>(shape.blocks) * shape.shared_bytes;
+    std::uint64_t bytes =
+        held_bytes[pe] + staging_bytes(pe) + static_cast<std::uint64_t>(shape.blocks) * shape.shared_bytes;
     bytes += ring_set_bytes(pe) * (needs.replies ? 2 : 1) + sizeof(work_counters) + termination_bytes(pe);
     bytes += (n_pes() - 1) * barrier_ref::bytes + n_pes() * 2 * sizeof(std::uint64_t*);
     if (needs.answer_words > 0) bytes += (n_pes() - 1) * answer_bytes(pe) + n_pes() * 2 * sizeof(std::uint64_t*);
@@ -167,6 +183,7 @@ comm_plan plan_comm(const options& options, const std::vector<pe_outline>& pes,
     comm_plan plan;
     plan.samples = std::max(1u, options.progress_samples);
     plan.shut_pe = pe_with(options, injected_fault::shut_inbox);
+    plan.transport = options.transport;
     for (const auto& pe : pes) plan.held_bytes.push_back(pe.held_bytes);
     plan.forward_slots = options.forward_slots != 0 ? options.forward_slots : default_forward_slots;
     const auto may_shrink = [&] {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "laneway/base/error.hpp"
-#include "laneway/transport/transport.hpp"
 
 namespace laneway {
 
@@ -32,8 +31,10 @@ std::vector<traffic> since(std::vector<traffic> now, const std::vector<traffic>&
 
 comm_resources::comm_resources(machine& machine, const options& options, const comm_plan& plan,
                                const run_deadline& until)
-    : machine_(machine), options_(options), plan_(plan), n_(plan.n_pes()), requests_(machine, options, plan, until) {
-    if (plan.needs.replies) replies_.emplace(machine, options, plan, until);
+    : machine_(machine), options_(options), plan_(plan), n_(plan.n_pes()), proxy_(proxy::of(machine)),
+      requests_(machine, options, plan, proxy_, until), answers_{{machine, proxy_}, {}, {}, {}},
+      accounts_{{machine, proxy_}, {}, {}, {}}, termination_words_(machine, proxy_) {
+    if (plan.needs.replies) replies_.emplace(machine, options, plan, proxy_, until);
     for (std::size_t p = 0; p < n_; ++p) {
         work_.emplace_back(device_of(p), 1);
         finished_.emplace_back(device_of(p), 1);
@@ -55,12 +56,11 @@ void comm_resources::pair_words::allocate(machine& machine, const std::function<
     std::vector<std::vector<word_sender>> written(n, std::vector<word_sender>(n));
     for (int reader = 0; reader < machine.n_pes(); ++reader) {
         (void)until.left();
-        const auto parts = allocate_for_reader(
-            machine, reader, [&](int) { return bytes(reader); }, memory);
+        const auto parts = memory.add_words(reader, [&](int) { return bytes(reader); });
         std::vector<word_receiver> read(n);
         for (std::size_t writer = 0; writer < n; ++writer) {
-            read[writer] = word_receiver(parts[writer]);
-            written[writer][static_cast<std::size_t>(reader)] = word_sender(parts[writer]);
+            read[writer] = word_receiver(parts[writer].read);
+            written[writer][static_cast<std::size_t>(reader)] = word_sender(parts[writer].written);
         }
         from.emplace_back(machine.device(reader), n).copy_in(read);
     }
@@ -89,6 +89,7 @@ void comm_resources::make_termination() {
     if (mute >= 0) {
         unheard_ = buffer<std::byte>(machine_.device(mute), std::max(plan_.command_bytes(), plan_.reply_bytes()));
     }
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) make_termination_words(pe);
     for (std::size_t p = 0; p < n_; ++p) make_children(p, mute == static_cast<int>(p));
     const auto& coordinator = machine_.device(0);
     samples_ = buffer<termination_sample>(coordinator, plan_.samples);
@@ -96,6 +97,21 @@ void comm_resources::make_termination() {
     if (options_.meter) {
         const auto words = allocate_host_visible(coordinator, sizeof(run_meter::reading));
         seen_ = {words, reinterpret_cast<std::uint64_t*>(words.get())};
+    }
+}
+
+void comm_resources::make_termination_words(int pe) {
+    const int first = termination_tree::first_child(pe);
+    const int behind = first + termination_tree::children(pe, machine_.n_pes());
+    const auto parts = termination_words_.add_words(pe, [&](int writer) -> std::size_t {
+        if (pe != 0 && writer == termination_tree::parent(pe)) return comm_plan::command_bytes();
+        return writer >= first && writer < behind ? comm_plan::reply_bytes() : 0;
+    });
+    if (pe != 0) {
+        commands_[static_cast<std::size_t>(pe)] = parts[static_cast<std::size_t>(termination_tree::parent(pe))];
+    }
+    for (auto child = static_cast<std::size_t>(first); child < static_cast<std::size_t>(behind); ++child) {
+        termination_replies_[child] = parts[child];
     }
 }
 
@@ -110,11 +126,8 @@ void comm_resources::make_children(std::size_t p, bool mute) {
     std::vector<word_receiver> replies;
     for (int i = 0; i < children; ++i) {
         const auto c = static_cast<std::size_t>(termination_tree::first_child(pe) + i);
-        const auto& child = device_of(c);
-        commands_[c] = find_transport(*device, *child).allocate(device, child, plan_.command_bytes());
-        termination_replies_[c] = find_transport(*child, *device).allocate(child, device, plan_.reply_bytes());
-        commands.emplace_back(mute ? unheard_.data() : commands_[c].get());
-        replies.emplace_back(termination_replies_[c].get());
+        commands.emplace_back(mute ? unheard_.data() : commands_[c].written);
+        replies.emplace_back(termination_replies_[c].read);
     }
     command_tables_[p] = buffer<word_sender>(device, commands.size());
     command_tables_[p].copy_in(commands);
@@ -151,12 +164,9 @@ void comm_resources::clear() {
             forward_ends_[p].fill_bytes(0);
             forward_slots_[p].fill_bytes(0);
         }
-        if (p == 0) continue;
-        const auto parent = static_cast<std::size_t>(termination_tree::parent(static_cast<int>(p)));
-        device_of(p)->fill(commands_[p].get(), 0, plan_.command_bytes());
-        device_of(parent)->fill(termination_replies_[p].get(), 0, plan_.reply_bytes());
     }
-    for (const auto& r : accounts_.memory) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);
+    termination_words_.clear();
+    accounts_.memory.clear();
     clear_answers();
     reported_ = nothing();
     before_ = {};
@@ -164,7 +174,7 @@ void comm_resources::clear() {
 }
 
 void comm_resources::clear_answers() {
-    for (const auto& r : answers_.memory) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);
+    answers_.memory.clear();
     calls_cleared_ = calls_;
 }
 
@@ -225,7 +235,7 @@ links_ref comm_resources::replies(int pe) const {
 }
 
 answers_ref comm_resources::answers(int pe) const {
-    if (answers_.memory.empty()) return {};
+    if (answers_.to.empty()) return {};
     const auto p = static_cast<std::size_t>(pe);
     return {answers_.to[p].data(), answers_.from[p].data(), plan_.needs.answer_words, calls_};
 }
@@ -260,9 +270,9 @@ termination_ref comm_resources::termination(int pe, const threshold_policy& poli
     ref.commands = command_tables_[p].data();
     ref.replies = reply_tables_[p].data();
     ref.children = termination_tree::children(pe, static_cast<int>(n_));
-    ref.command = word_receiver(commands_[p].get());
+    ref.command = word_receiver(commands_[p].read);
     const bool mute = pe == pe_with(options_, injected_fault::mute_termination);
-    ref.reply = word_sender(mute ? unheard_.data() : termination_replies_[p].get());
+    ref.reply = word_sender(mute ? unheard_.data() : termination_replies_[p].written);
     ref.finished = finished_[p].data();
     ref.samples = samples_.data();
     ref.outcome = outcome_.data();

@@ -1,47 +1,28 @@
 #include "laneway/comm/ring_set.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "laneway/comm/server.hpp"
-#include "laneway/transport/transport.hpp"
 
 namespace laneway {
 
-ring_set::ring_set(machine& machine, const options& options, const comm_plan& plan, const run_deadline& until)
-    : machine_(machine), options_(options), n_(plan.n_pes()) {
+ring_set::ring_set(machine& machine, const options& options, const comm_plan& plan, std::shared_ptr<proxy> carrier,
+                   const run_deadline& until)
+    : machine_(machine), options_(options), n_(plan.n_pes()), memory_(machine, std::move(carrier)) {
     for (const auto& grid : plan.grids) server_warps_.push_back(grid.server_warps());
     make_rings(plan, until);
     make_tables(until);
 }
 
 void ring_set::make_rings(const comm_plan& plan, const run_deadline& until) {
-    rings_.resize(n_ * n_);
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
         tails_.emplace_back(machine_.device(pe), n_ * (destructive_bytes / sizeof(std::uint64_t)));
     }
-    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        (void)until.left();
-        const auto p = static_cast<std::size_t>(pe);
-        const std::size_t flag_bytes = plan.ring_slots[p] * sizeof(std::uint64_t);
-        const auto slots = allocate_for_reader(
-            machine_, pe, [&](int) { return std::size_t{plan.ring_slots[p]} * plan.needs.slot_bytes; }, slots_);
-        const auto words = allocate_for_reader(
-            machine_, pe, [&](int) { return chunk_words * flag_bytes; }, words_);
-        const auto flags = allocate_for_reader(
-            machine_, pe, [&](int) { return flag_bytes; }, words_);
-        const auto credits = allocate_for_reader(
-            machine_, pe, [&](int writer) { return plan.credit_bytes(static_cast<std::size_t>(writer)); }, words_);
-        for (int other = 0; other < machine_.n_pes(); ++other) {
-            if (other == pe) continue;
-            const auto o = static_cast<std::size_t>(other);
-            chunk_ring_layout& in = rings_[pair(other, pe)];
-            in.slots = slots[o];
-            in.words = reinterpret_cast<std::uint64_t*>(words[o]);
-            in.flags = reinterpret_cast<std::uint64_t*>(flags[o]);
-            in.tail = tails_[o].data() + p * destructive_bytes / 8;
-            in.n_slots = plan.ring_slots[p];
-            in.slot_bytes = plan.needs.slot_bytes;
-            rings_[pair(pe, other)].credits = reinterpret_cast<std::uint64_t*>(credits[o]);
+    rings_ = memory_.add_rings(plan.ring_slots, plan.needs.slot_bytes, [&] { (void)until.left(); });
+    for (std::size_t source = 0; source < n_; ++source) {
+        for (std::size_t to = 0; to < n_; ++to) {
+            rings_[source * n_ + to].to.tail = tails_[source].data() + to * destructive_bytes / 8;
         }
     }
 }
@@ -53,8 +34,8 @@ void ring_set::make_tables(const run_deadline& until) {
         std::vector<chunk_sender> to(n_);
         std::vector<chunk_receiver> from(n_);
         for (int other = 0; other < machine_.n_pes(); ++other) {
-            to[static_cast<std::size_t>(other)] = chunk_sender(rings_[pair(pe, other)]);
-            from[static_cast<std::size_t>(other)] = chunk_receiver(rings_[pair(other, pe)]);
+            to[static_cast<std::size_t>(other)] = chunk_sender(rings_[pair(pe, other)].to);
+            from[static_cast<std::size_t>(other)] = chunk_receiver(rings_[pair(other, pe)].from);
         }
         to_.emplace_back(device, n_).copy_in(to);
         from_.emplace_back(device, n_).copy_in(from);
@@ -80,8 +61,7 @@ void ring_set::clear() {
         sent_[p].fill_bytes(0);
         set_stripes(p);
     }
-    // Host memory or device memory: the PE that reads it can write it as well.
-    for (const auto& r : words_) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);
+    memory_.clear();
 }
 
 links_ref ring_set::links(int pe) const {
@@ -114,7 +94,7 @@ std::string ring_set::fills(const std::string& name) const {
         const auto tails = tails_[static_cast<std::size_t>(s)].copy_out();
         for (int d = 0; d < machine_.n_pes(); ++d) {
             if (s == d) continue;
-            const chunk_ring_layout& ring = rings_[pair(s, d)];
+            const chunk_ring_layout& ring = rings_[pair(s, d)].to;
             std::vector<std::uint64_t> credits(ring.n_slots);
             machine_.device(s)->copy_out(credits.data(), ring.credits, ring.n_slots * sizeof(std::uint64_t));
             const std::uint64_t tail = tails[static_cast<std::size_t>(d) * destructive_bytes / 8];

@@ -139,9 +139,10 @@ two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owne
 
 two_sided_memory::two_sided_memory(machine& machine, const communicator_options& options, std::uint32_t number)
     : machine_(machine), options_(valid(options)), number_(number), answers_(machine, options.requests) {
+    const std::shared_ptr<proxy> carrier = proxy::of(machine);
     for (std::uint32_t s = 0; s < options.engines; ++s) {
         rings_.push_back(std::make_unique<message_rings>(machine, options.ring_slots,
-                                                         slot_header::bytes_used + options.eager_bytes));
+                                                         slot_header::bytes_used + options.eager_bytes, carrier));
     }
     make_parts();
 }
@@ -235,7 +236,8 @@ std::uint64_t two_sided_memory::matching_bytes() const {
 std::uint64_t two_sided_memory::held_bytes() const {
     const std::uint64_t kept = std::uint64_t{places(options_)} * (sizeof(unexpected_message) + 4);
     const std::uint64_t rings =
-        message_rings::bytes(machine_.n_pes(), options_.ring_slots, slot_header::bytes_used + options_.eager_bytes);
+        message_rings::bytes(machine_.n_pes(), options_.ring_slots, slot_header::bytes_used + options_.eager_bytes) +
+        rings_.front()->staging_bytes(0);  // as much on each PE
     const std::uint64_t slots = static_cast<std::uint64_t>(machine_.n_pes()) * options_.ring_slots;
     const std::uint64_t a_shard = matching_bytes() + kept + rings + asked_places(options_) * 8u + sizeof(shard_state) +
                                   slots * (4 + sizeof(send_chain) + 4 + (options_.rules.is_unordered() ? 8 : 0));

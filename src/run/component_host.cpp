@@ -26,7 +26,8 @@ void refuse_apart(const machine& machine, const std::string& whose) {
     for (int pe = 1; pe < machine.n_pes(); ++pe) {
         if (machine.shares_memory(0, pe)) continue;
         throw usage_error(whose + ": PE 0 (" + machine.device(0)->name() + ") and PE " + std::to_string(pe) + " (" +
-                          machine.device(pe)->name() + ") cannot store into each other's memory");
+                          machine.device(pe)->name() + ") cannot store into each other's memory" +
+                          (machine.transport() == transport_model::proxied ? ", as proxies carry between them" : ""));
     }
 }
 

@@ -61,8 +61,7 @@ void host_messages::check(const question& asked) const {
     }
     if (nobody) return;
     refuse_long(asked, asked.bytes);
-    const bool reach =
-        !sends || share_memory(*machine_.device(asked.rank), *machine_.device(static_cast<int>(asked.peer)));
+    const bool reach = !sends || machine_.shares_memory(static_cast<int>(asked.rank), static_cast<int>(asked.peer));
     if (asked.synchronous && !reach) refuse("synchronous, between devices that do not reach each other's memory");
     if (asked.bytes > options_.eager_bytes && !reach) {
         refuse(std::to_string(asked.bytes) + " bytes between devices that do not reach each other's memory, where " +

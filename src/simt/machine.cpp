@@ -9,9 +9,9 @@
 namespace laneway {
 
 machine::machine(const std::string& devices, std::uint64_t seed, const checked_accesses& accesses,
-                 std::shared_ptr<bootstrap> processes)
+                 std::shared_ptr<bootstrap> processes, transport_model transport)
     : group_(std::make_shared<process_group>(processes ? std::move(processes) : processes_of_environment())),
-      seed_(seed), accesses_(accesses) {
+      seed_(seed), accesses_(accesses), transport_(transport) {
     open_devices(devices);
     const std::size_t pes = devices_.size();
     group_->alone([&] {
@@ -22,7 +22,7 @@ machine::machine(const std::string& devices, std::uint64_t seed, const checked_a
         connect_gpus(devices_);
         host_visible_ = allocate_host_visible(faults_at + pes * sizeof(fault_record), has_gpus());
     });
-    segments_ = std::make_shared<segment_table>(devices_);
+    segments_ = std::make_shared<segment_table>(devices_, transport_);
     kernels_.resize(pes);
     for (std::size_t p = 0; p < pes; ++p) {
         controls_.emplace_back(devices_[p], 1);
@@ -64,7 +64,8 @@ void machine::open_devices(const std::string& list) {
         for (const auto& id : mine) devices_.push_back(open_device(id));
     } else {
         const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(device_id));
-        const auto lists = group_->meet("opening devices", {bytes, {}});
+        const bool proxied = transport_ == transport_model::proxied;
+        const auto lists = group_->meet(proxied ? "opening devices with proxies" : "opening devices", {bytes, {}});
         std::vector<device_id> ids;
         for (int process = 0; process < group_->size(); ++process) {
             const std::string& given = lists[static_cast<std::size_t>(process)].bytes;
@@ -73,6 +74,9 @@ void machine::open_devices(const std::string& list) {
             owners_.resize(ids.size(), process);
         }
         refuse_unshareable(ids, owners_);
+        if (proxied && ids[0].kind == device_kind::cuda) {
+            throw usage_error("GPUs of several processes reach each other's memory: no proxy carries between them");
+        }
         for (std::size_t p = 0; p < ids.size(); ++p) {
             devices_.push_back(group_->alone([&] {
                 return std::make_shared<shared_device>(ids[p], static_cast<int>(p), owners_[p], mine, group_);
@@ -92,7 +96,9 @@ bool machine::has_gpus() const {
     return false;
 }
 
-bool machine::shares_memory(int pe, int other) const { return share_memory(*device(pe), *device(other)); }
+bool machine::shares_memory(int pe, int other) const {
+    return pe == other || (transport_ == transport_model::mapped && share_memory(*device(pe), *device(other)));
+}
 
 std::vector<std::string> machine::names() const {
     std::vector<std::string> list;

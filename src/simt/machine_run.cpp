@@ -102,7 +102,7 @@ double machine::run(const std::vector<pe_program>& programs, const std::vector<l
 
 machine::outcome machine::run_checked(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
                                       const run_deadline& until, service_run& services) {
-    checked::fiber_launch launch(seed_, until.left(), accesses_);
+    checked::fiber_launch launch(seed_, until.left(), accesses_, services.carries());
     for (std::size_t p = 0; p < programs.size(); ++p) launch.add(environments_[p], shapes[p], programs[p]);
     for (auto& body : services.bodies()) launch.add_host(std::move(body));
     outcome ended;

@@ -53,7 +53,7 @@ void segment_table::publish(std::vector<pe_environment>& environments) {
     for (std::size_t pe = 0; pe < pes; ++pe) {
         std::vector<void*> seen(bases_.end() - static_cast<std::ptrdiff_t>(changed * pes), bases_.end());
         for (std::size_t i = 0; i < seen.size(); ++i) {
-            if (!share_memory(*devices_[i % pes], *devices_[pe])) seen[i] = nullptr;
+            if (!reaches(pe, i % pes)) seen[i] = nullptr;
         }
         if (changed != 0) {
             pe_bases_[pe].copy_in(seen.data(), seen.size(), published_ * pes);
@@ -64,6 +64,10 @@ void segment_table::publish(std::vector<pe_environment>& environments) {
         environments[pe].n_segments = static_cast<std::uint32_t>(bytes_.size());
     }
     published_ = bytes_.size();
+}
+
+bool segment_table::reaches(std::size_t pe, std::size_t other) const {
+    return pe == other || (transport_ == transport_model::mapped && share_memory(*devices_[pe], *devices_[other]));
 }
 
 void segment_table::grow() {

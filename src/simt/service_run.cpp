@@ -149,6 +149,14 @@ std::string service_run::account() const {
     return text;
 }
 
+std::vector<checked::carried_memory> service_run::carries() const {
+    std::vector<checked::carried_memory> all;
+    for (const auto& service : state_->services) {
+        for (const auto& one : service->carries()) all.push_back(one);
+    }
+    return all;
+}
+
 bool service_run::empty() const { return state_->services.empty(); }
 
 void service_run::audit() const {

@@ -73,4 +73,8 @@ const transport& find_transport(const device& writer, const device& reader) {
     throw usage_error("no transport carries from " + writer.name() + " to " + reader.name());
 }
 
+std::shared_ptr<std::byte> allocate_for_proxy(const std::shared_ptr<device>& user, std::size_t bytes) {
+    return user->is_gpu() ? allocate_host_visible(user, bytes) : on_device(user, bytes);
+}
+
 }  // namespace laneway

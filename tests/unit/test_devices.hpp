@@ -90,6 +90,25 @@ inline std::vector<std::string> to_four(std::vector<std::string> lists) {
     return lists;
 }
 
+inline bool is_checked(const std::string& devices) { return devices.starts_with("checked"); }
+/// What follows the devices of a list whose PEs reach each other by proxies.
+inline constexpr const char* proxied = " proxied";
+inline bool is_proxied(const std::string& devices) { return devices.ends_with(proxied); }
+/// Lists and, of several PEs each, one in which threads and one in which seeds interleave with a proxy. `checked`: the
+/// latter as well, but where the proxy has so many words to compare that it would take long. None of GPUs of several
+/// processes, which are refused.
+inline std::vector<std::string> with_proxies(std::vector<std::string> lists, [[maybe_unused]] bool checked = true) {
+#if defined(__CUDACC__)
+    const auto all = device_lists(2);
+    if (!all.empty() && std::getenv("LANEWAY_RANK") == nullptr) lists.push_back(all.back() + proxied);
+#else
+    for (const char* devices : {"cpu:3", "checked:3"}) {
+        if (checked || !is_checked(devices)) lists.push_back(std::string(devices) + proxied);
+    }
+#endif
+    return lists;
+}
+
 /// Lists of one PE each, for what happens within a device.
 inline std::vector<std::string> lone_device() {
     std::vector<std::string> lists = device_lists();
@@ -98,9 +117,10 @@ inline std::vector<std::string> lone_device() {
     return lists;
 }
 
-inline bool is_checked(const std::string& devices) { return devices.starts_with("checked"); }
-/// Whether its PEs are of several kinds, which cannot store into each other's memory.
-inline bool is_mixed(const std::string& devices) { return devices.find(',') != std::string::npos; }
+/// Whether its PEs cannot store into each other's memory, as they are of several kinds or reach each other by proxies.
+inline bool is_mixed(const std::string& devices) {
+    return devices.find(',') != std::string::npos || is_proxied(devices);
+}
 
 /// How often a suite repeats its concurrent piece where that is one of the lanes of a PE: the seeds of a checked list,
 /// plain repetition elsewhere.
@@ -130,12 +150,18 @@ inline std::uint64_t few_rounds(const std::string& devices, std::uint64_t parts)
 /// A deadline for tests of what ends before it: who waits for it waits until the test is ended from outside.
 inline constexpr double never_seconds = 1e6;
 
+/// Sets what a list says.
+inline void use_devices(options& o, const std::string& devices) {
+    o.devices = is_proxied(devices) ? devices.substr(0, devices.size() - std::string(proxied).size()) : devices;
+    if (is_proxied(devices)) o.transport = transport_model::proxied;
+}
+
 /// Options of one round: seed, threads and ring sizes change from round to round. Twelve rounds meet all combinations,
 /// six all sizes of chunks and rings, three each value of each setting.
 inline options options_of(const std::string& devices, std::uint64_t round) {
     const std::uint64_t settings = 5 * round % 12;
     options o;
-    o.devices = devices;
+    use_devices(o, devices);
     o.seed = round + 1;
     o.cpu_threads = 1 + static_cast<int>(settings % 3);
     o.checked_blocks = 2;

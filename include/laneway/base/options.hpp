@@ -7,6 +7,7 @@
 
 #include "laneway/base/path.hpp"
 #include "laneway/base/run_meter.hpp"
+#include "laneway/base/transport_model.hpp"
 
 namespace laneway {
 
@@ -73,7 +74,11 @@ struct options {
     /// What runs write down, see timeline.hpp; null: LANEWAY_TIMELINE's.
     std::shared_ptr<laneway::timeline> timeline = nullptr;
     laneway::path path = laneway::path::direct;  ///< of one-sided operations that do not say it themselves
-    std::uint64_t forward_slots = 0;             ///< posts of handlers that a PE holds, at most; 0: 262,144, or fewer
+    /// How the PEs reach each other. Proxied, none stores into another one's memory: what lanes write for other PEs, a
+    /// thread of the host carries. One-sided operations go as messages; components that need addresses of other PEs'
+    /// memory are refused. The same in all processes.
+    transport_model transport = transport_model::mapped;
+    std::uint64_t forward_slots = 0;  ///< posts of handlers that a PE holds, at most; 0: 262,144, or fewer
     injected_fault fault = injected_fault::none;
     int fault_pe = 0;
 };

@@ -56,9 +56,9 @@ struct pe_outline {
     double server_share = 0;
 };
 
-/// Sizes of all parts of comm_resources. Memory counts for the PE that reads it, wherever it lies; a
-/// block's aggregation buffers count though on a GPU they lie in its shared memory. What allocators round up to does
-/// not count.
+/// Sizes of all parts of comm_resources. Memory counts for the PE that reads it, wherever it lies, and
+/// staging for the PE that writes it; a block's aggregation buffers count though on a GPU they lie in its shared
+/// memory. What allocators round up to does not count.
 struct comm_plan {
     std::uint32_t chunk_bytes = 0;  ///< payload of a chunk, at most
     comm_needs needs;
@@ -68,6 +68,7 @@ struct comm_plan {
     std::uint32_t samples = 0;  ///< of termination detection, on PE 0
     std::vector<std::uint64_t> held_bytes;
     int shut_pe = -1;  ///< injected fault: a PE that takes nothing from host threads
+    transport_model transport = transport_model::mapped;
 
     [[nodiscard]] std::size_t n_pes() const { return grids.size(); }
     /// Of each PE's grid.
@@ -92,6 +93,8 @@ struct comm_plan {
 private:
     [[nodiscard]] std::uint64_t ring_set_bytes(std::size_t pe) const;
     [[nodiscard]] std::uint64_t termination_bytes(std::size_t pe) const;
+    [[nodiscard]] std::uint64_t children(std::size_t pe) const;
+    [[nodiscard]] std::uint64_t staging_bytes(std::size_t pe) const;
 };
 
 /// What a program asks for where chunks have at most so many bytes.

@@ -11,9 +11,9 @@
 #include "laneway/comm/barrier.hpp"
 #include "laneway/comm/comm_plan.hpp"
 #include "laneway/comm/forward_queue.hpp"
-#include "laneway/comm/reader_memory.hpp"
 #include "laneway/comm/ring_set.hpp"
 #include "laneway/comm/termination_ref.hpp"
+#include "laneway/transport/peer_memory.hpp"
 
 namespace laneway {
 
@@ -66,7 +66,7 @@ public:
 private:
     /// Words that each PE writes for each other one, and the views of both.
     struct pair_words {
-        std::vector<reader_memory> memory;
+        peer_memory memory;
         std::vector<buffer<word_sender>> to;
         std::vector<buffer<word_receiver>> from;
         buffer<std::byte> unheard;  ///< what the mute PE writes
@@ -92,7 +92,9 @@ private:
     void clear_answers();
     void make_forward_queues();
     void make_termination();
-    /// Words of a PE to and from its children. `mute`: they do not hear it.
+    /// Words of termination detection that lead to a PE, from its parent and its children.
+    void make_termination_words(int pe);
+    /// Tables of a PE's words to and from its children. `mute`: they do not hear it.
     void make_children(std::size_t p, bool mute);
     [[nodiscard]] const std::shared_ptr<device>& device_of(std::size_t p) const {
         return machine_.device(static_cast<int>(p));
@@ -102,6 +104,7 @@ private:
     options options_;
     comm_plan plan_;
     std::size_t n_;
+    std::shared_ptr<proxy> proxy_;  ///< null: what PEs write for each other is mapped
     ring_set requests_;
     std::optional<ring_set> replies_;
     std::vector<buffer<work_counters>> work_;
@@ -109,10 +112,11 @@ private:
     pair_words accounts_;                              ///< of PEs at barriers
     std::vector<buffer<std::uint64_t>> forward_ends_;  ///< tail and head, far apart
     std::vector<buffer<std::byte>> forward_slots_;
-    std::vector<std::shared_ptr<std::byte>> commands_;             ///< of termination detection, to each PE but PE 0
-    std::vector<std::shared_ptr<std::byte>> termination_replies_;  ///< of each PE but PE 0, to its parent
-    buffer<std::byte> unheard_;                                    ///< what a PE that is mute there writes
-    std::vector<buffer<word_sender>> command_tables_;              ///< of each PE, to its children
+    peer_memory termination_words_;
+    std::vector<peer_memory::part> commands_;             ///< to each PE but PE 0
+    std::vector<peer_memory::part> termination_replies_;  ///< of each PE but PE 0, to its parent
+    buffer<std::byte> unheard_;                           ///< what a PE that is mute there writes
+    std::vector<buffer<word_sender>> command_tables_;     ///< of each PE, to its children
     std::vector<buffer<word_receiver>> reply_tables_;
     std::vector<buffer<std::uint32_t>> finished_;
     buffer<termination_sample> samples_;

@@ -9,15 +9,17 @@
 #include "laneway/base/report.hpp"
 #include "laneway/comm/comm_plan.hpp"
 #include "laneway/comm/links.hpp"
-#include "laneway/comm/reader_memory.hpp"
 #include "laneway/simt/machine.hpp"
+#include "laneway/transport/peer_memory.hpp"
 
 namespace laneway {
 
 class ring_set {
 public:
-    /// Allocates the rings as the plan says; throws timeout_error past the deadline.
-    ring_set(machine& machine, const options& options, const comm_plan& plan, const run_deadline& until);
+    /// Allocates the rings as the plan says, over `carrier` as peer_memory has it; throws timeout_error past the
+    /// deadline.
+    ring_set(machine& machine, const options& options, const comm_plan& plan, std::shared_ptr<proxy> carrier,
+             const run_deadline& until);
     ~ring_set();
     ring_set(const ring_set&) = delete;
     ring_set& operator=(const ring_set&) = delete;
@@ -46,9 +48,8 @@ private:
     options options_;
     std::vector<int> server_warps_;
     std::size_t n_;
-    std::vector<chunk_ring_layout> rings_;  ///< [source][destination]
-    std::vector<reader_memory> slots_;
-    std::vector<reader_memory> words_;  ///< words, flags and credits
+    peer_memory memory_;
+    std::vector<peer_ring> rings_;  ///< [source][destination]
     std::vector<buffer<std::uint64_t>> tails_;
     std::vector<buffer<chunk_sender>> to_;
     std::vector<buffer<chunk_receiver>> from_;

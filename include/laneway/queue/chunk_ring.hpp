@@ -64,6 +64,10 @@ struct chunk_label {
     static LANEWAY_FN chunk_label of(std::uint32_t messages, std::uint32_t kind, bool in_words = false) {
         return {(in_words ? 1u << 20 : 0) | kind << 16 | messages};
     }
+    /// What a flag says.
+    static LANEWAY_FN chunk_label in(std::uint64_t flag) {
+        return {static_cast<std::uint32_t>(flag & ((std::uint64_t{1} << bits_used) - 1))};
+    }
     [[nodiscard]] LANEWAY_FN std::uint32_t messages() const { return bits & max_chunk_messages; }
     [[nodiscard]] LANEWAY_FN std::uint32_t kind() const { return bits >> 16 & (max_chunk_kinds - 1); }
     [[nodiscard]] LANEWAY_FN bool in_words() const { return bits >> 20 != 0; }
@@ -242,7 +246,7 @@ public:
     /// What a flag has said of the chunk with this ticket.
     [[nodiscard]] static LANEWAY_FN chunk_label label_of(std::uint64_t seen, std::uint64_t ticket) {
         if (!chunk_label::is_of(seen, ticket)) return {};
-        return {static_cast<std::uint32_t>(seen & ((std::uint64_t{1} << chunk_label::bits_used) - 1))};
+        return chunk_label::in(seen);
     }
 
     /// The first messages, of a word each, in the words of the ticket's slot, and how many of them are of that ticket,

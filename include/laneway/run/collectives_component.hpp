@@ -19,7 +19,7 @@ public:
         : machine_(&machine), options_(options), mute_(mute) {}
 
     [[nodiscard]] std::uint64_t held_bytes(int pe) const {
-        return memory_ == nullptr ? 0 : memory_->plan().bytes(static_cast<std::size_t>(pe));
+        return memory_ == nullptr ? 0 : memory_->bytes(static_cast<std::size_t>(pe));
     }
     void begin(machine& machine, const comm_plan& plan) {
         if (&machine != machine_) throw usage_error("collectives belong to the runtime that has made them");

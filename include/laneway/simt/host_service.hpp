@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "laneway/simt/checked/carried_memory.hpp"
 #include "laneway/simt/checked/scheduler.hpp"
 #include "laneway/simt/cpu/atomics.hpp"
 
@@ -46,6 +48,8 @@ public:
     /// After a run without faults, when no thread found anything to do any more: throws device_fault where something
     /// was lost.
     virtual void audit() const = 0;
+    /// What it carries from one PE's memory to another one's, for checked devices. Nothing runs on any device.
+    [[nodiscard]] virtual std::vector<checked::carried_memory> carries() const { return {}; }
 };
 
 }  // namespace laneway

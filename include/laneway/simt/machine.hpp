@@ -36,9 +36,10 @@ class machine {
 public:
     /// Opens the devices of a list as parse_devices reads it. `seed` steers checked devices, which look at accesses as
     /// `accesses` says. `processes`: of the job, as options::processes; PEs are numbered by process, then by place in
-    /// its list. Several processes have GPUs or CPU devices, all of one kind.
+    /// its list. Several processes have GPUs or CPU devices, all of one kind. `transport`: as options::transport.
     explicit machine(const std::string& devices, std::uint64_t seed = 1, const checked_accesses& accesses = {},
-                     std::shared_ptr<bootstrap> processes = nullptr);
+                     std::shared_ptr<bootstrap> processes = nullptr,
+                     transport_model transport = transport_model::mapped);
     ~machine();
     machine(const machine&) = delete;
     machine& operator=(const machine&) = delete;
@@ -52,6 +53,8 @@ public:
     [[nodiscard]] int process() const { return group_->rank(); }
     /// Whether this process runs the PE.
     [[nodiscard]] bool is_own(int pe) const { return owners_[static_cast<std::size_t>(pe)] == group_->rank(); }
+    /// How its PEs reach each other.
+    [[nodiscard]] transport_model transport() const { return transport_; }
     /// Whether lanes of one PE can load and store in the other's memory.
     [[nodiscard]] bool shares_memory(int pe, int other) const;
     [[nodiscard]] std::vector<std::string> names() const;
@@ -211,6 +214,7 @@ private:
     std::unique_ptr<run_recorder> recorder_;   ///< null: there is no timeline
     bool abandoned_ = false;
     std::atomic<bool> shared_ = false;  ///< with a program that stays on the devices
+    transport_model transport_;
 };
 
 }  // namespace laneway

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "laneway/base/transport_model.hpp"
 #include "laneway/simt/device.hpp"
 #include "laneway/simt/environment.hpp"
 
@@ -15,7 +16,9 @@ namespace laneway {
 /// thread.
 class segment_table {
 public:
-    explicit segment_table(std::vector<std::shared_ptr<device>> devices) : devices_(std::move(devices)) {}
+    /// `transport`: how the PEs that have these devices reach each other.
+    segment_table(std::vector<std::shared_ptr<device>> devices, transport_model transport)
+        : devices_(std::move(devices)), transport_(transport) {}
 
     /// Adds a segment, `bytes` behind one base a PE, and returns its number. Throws usage_error where all numbers have
     /// been given.
@@ -35,8 +38,10 @@ public:
 
 private:
     void grow();
+    [[nodiscard]] bool reaches(std::size_t pe, std::size_t other) const;
 
     std::vector<std::shared_ptr<device>> devices_;
+    transport_model transport_;
     mutable std::mutex changing_;                  ///< arrays may be freed on any thread
     std::vector<void*> bases_;                     ///< [segment][PE]
     std::vector<std::uint64_t> bytes_;             ///< [segment]

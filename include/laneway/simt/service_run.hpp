@@ -42,6 +42,8 @@ public:
     /// service threw, and what services had on the GPU.
     [[nodiscard]] std::exception_ptr reason(const std::exception_ptr& first) const;
 
+    /// What the services carry between PEs.
+    [[nodiscard]] std::vector<checked::carried_memory> carries() const;
     [[nodiscard]] bool empty() const;
     [[nodiscard]] std::string account() const;
     void audit() const;

@@ -1,5 +1,5 @@
 // Channels: one direction between two PEs, in which the words of one become readable by the other. The chunks of `comm`
-// go through mapped ones, its rings. What needs no room that is given back goes through word channels
+// go through them, its rings. What needs no room that is given back goes through word channels
 // (word_channel.hpp), and operations on symmetric memory through remote addresses (remote_ptr.hpp).
 //
 // The source reserves a ticket, which waits for a free slot, writes the slot, and publishes it; the destination polls
@@ -9,8 +9,9 @@
 //
 // Two models keep this contract. In a mapped channel the source stores into memory that the destination loads from:
 // shared memory of CPU devices, of one process or several, a GPU's memory over NVLink, page-locked memory between a
-// GPU and a CPU device. In a proxied one (proxied_channel.hpp) neither side reaches the other's memory, and a thread of
-// the host carries between them, as a network would; `comm` does not use it yet.
+// GPU and a CPU device. In a proxied one neither side reaches the other's memory, and a thread of the host carries
+// between them, as a network would (proxy.hpp). options::transport chooses for a whole job, and peer_memory.hpp lays
+// out the memory: lanes have the same views of both.
 #pragma once
 
 #include <concepts>

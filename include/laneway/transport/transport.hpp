@@ -1,8 +1,9 @@
 // Transports: how the words of one PE become readable by another.
 //
-// All transports of this version are mapped: the writer stores, the reader loads, and a release store at system scope
-// met by an acquire load orders what was stored before it. Each region has one writing PE. Lanes have views of it, of
-// channels and of word channels, which keep the pointers to themselves.
+// All of these are mapped: the writer stores, the reader loads, and a release store at system scope met by an acquire
+// load orders what was stored before it. Each region has one writing PE. Lanes have views of it, of channels and of
+// word channels, which keep the pointers to themselves. Between PEs that no mapped transport shall connect a proxy
+// carries (proxy.hpp); peer_memory.hpp chooses.
 #pragma once
 
 #include <cstddef>
@@ -32,5 +33,10 @@ const std::vector<std::unique_ptr<transport>>& all_transports();
 
 /// The transport that carries from `writer` to `reader`; throws usage_error where there is none.
 const transport& find_transport(const device& writer, const device& reader);
+
+/// Zeroed memory that lanes of one device and threads of the host load from and store to while kernels run: a GPU's is
+/// page-locked. Where a job has several processes, those of all. Host, before the kernels; throws system_error or
+/// cuda_error.
+std::shared_ptr<std::byte> allocate_for_proxy(const std::shared_ptr<device>& user, std::size_t bytes);
 
 }  // namespace laneway

@@ -7,7 +7,7 @@
 //
 // The source's view stores and never loads, and neither view gives away where its words lie. So a value may be stored
 // into memory that the other PE loads from (the mapped model), or be carried there by somebody else (the proxied one,
-// proxied_words.hpp), in whatever order its words come.
+// proxy.hpp), in whatever order its words come.
 #pragma once
 
 #include "laneway/queue/tagged_words.hpp"

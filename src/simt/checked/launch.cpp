@@ -4,9 +4,10 @@
 
 namespace laneway::checked {
 
-fiber_launch::fiber_launch(std::uint64_t seed, double timeout_seconds, const checked_accesses& accesses)
+fiber_launch::fiber_launch(std::uint64_t seed, double timeout_seconds, const checked_accesses& accesses,
+                           std::vector<carried_memory> carried)
     : scheduler_(seed, 1'000'000 + static_cast<std::uint64_t>(timeout_seconds * 2e9) / scheduler::step_ns),
-      watch_(accesses.races), accesses_(accesses) {}
+      watch_(accesses.races, std::move(carried)), accesses_(accesses) {}
 
 fiber_launch::~fiber_launch() = default;
 

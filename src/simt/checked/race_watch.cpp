@@ -1,6 +1,8 @@
 #include "laneway/simt/checked/race_watch.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "laneway/simt/checked/misuse.hpp"
 
@@ -43,15 +45,19 @@ bool releases(order o) { return o == order::release || o == order::acq_rel; }
 
 }  // namespace
 
+race_watch::race_watch(bool on, std::vector<carried_memory> carried) : on_(on), between_(std::move(carried)) {
+    std::sort(between_.begin(), between_.end(),
+              [](const carried_memory& a, const carried_memory& b) { return std::less<>{}(a.staging, b.staging); });
+}
+
 void race_watch::watch(const pe_environment& env) {
-    if (!on_ || !areas_.empty()) return;
+    if (!on_) return;
     const auto pes = static_cast<std::size_t>(env.n_pes);
     for (std::uint32_t segment = 0; segment < env.n_segments; ++segment) {
-        for (std::size_t pe = 0; pe < pes; ++pe) {
-            const auto begin = reinterpret_cast<std::uintptr_t>(env.segments[segment * pes + pe]);
-            const std::uint64_t bytes = env.segment_bytes[segment];
-            if (begin != 0 && bytes != 0) areas_.push_back({begin, begin + bytes, segment, static_cast<int>(pe)});
-        }
+        const auto begin =
+            reinterpret_cast<std::uintptr_t>(env.segments[segment * pes + static_cast<std::size_t>(env.pe)]);
+        const std::uint64_t bytes = env.segment_bytes[segment];
+        if (begin != 0 && bytes != 0) areas_.push_back({begin, begin + bytes, segment, env.pe});
     }
     std::sort(areas_.begin(), areas_.end(), [](const area& a, const area& b) { return a.begin < b.begin; });
 }
@@ -129,11 +135,25 @@ void race_watch::pass_barrier(std::uint64_t number) {
 }
 
 void race_watch::carry(const strand& who, const void* at, bool alone) {
+    at = landing_of(at);
     if (alone) carried_.erase(at);
     if (!who.fenced().empty()) carried_[at].join(who.fenced());
 }
 
+const void* race_watch::landing_of(const void* at) const {
+    const auto* const word = static_cast<const std::byte*>(at);
+    const auto behind = std::upper_bound(
+        between_.begin(), between_.end(), word,
+        [](const std::byte* one, const carried_memory& piece) { return std::less<>{}(one, piece.staging); });
+    if (behind == between_.begin()) return at;
+    const carried_memory& piece = *(behind - 1);
+    const auto offset = static_cast<std::size_t>(word - piece.staging);
+    return offset < piece.bytes ? piece.landing + offset : at;
+}
+
 void race_watch::hand_on(const void* from, const void* to) {
+    from = landing_of(from);
+    to = landing_of(to);
     carried_.erase(to);
     const auto found = carried_.find(from);
     if (found == carried_.end()) return;
@@ -143,7 +163,7 @@ void race_watch::hand_on(const void* from, const void* to) {
 }
 
 clock race_watch::carried(const void* at) const {
-    const auto found = carried_.find(at);
+    const auto found = carried_.find(landing_of(at));
     return found == carried_.end() ? clock{} : found->second;
 }
 

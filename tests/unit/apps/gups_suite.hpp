@@ -33,7 +33,7 @@ protected:
         return o;
     }
     /// Whether the devices of the list can update each other's memory.
-    [[nodiscard]] bool shares_memory() const { return GetParam() != "cuda:0,cpu:1"; }
+    [[nodiscard]] bool shares_memory() const { return !is_mixed(GetParam()); }
 
     void meets_reference(gups_mode mode) {
         const std::uint64_t rounds = std::min<std::uint64_t>(200, rounds_of(GetParam()));
@@ -252,6 +252,6 @@ TEST(table_map_test, EveryWordHasAPlaceOfItsOwn) {
 }
 #endif
 
-LANEWAY_ON_DEVICES(gups_test, program_lists());
+LANEWAY_ON_DEVICES(gups_test, with_proxies(program_lists()));
 
 }  // namespace laneway::test

@@ -258,6 +258,6 @@ TEST_P(barriers_test, ALoopOfBarriersEndsAtTheDeadline) {
     EXPECT_NO_THROW(meet_in_bare_barriers(rt)) << "the kernels had not ended";
 }
 
-LANEWAY_ON_DEVICES(barriers_test, device_lists());
+LANEWAY_ON_DEVICES(barriers_test, with_proxies(device_lists()));
 
 }  // namespace laneway::test

@@ -77,7 +77,7 @@ class collectives_job {
 public:
     explicit collectives_job(const options& o, const collective_options& sizes = {},
                              const std::function<int(int pe)>& blocks_of = {})
-        : machine(o.devices, o.seed), timeout_seconds(o.timeout_seconds) {
+        : machine(o.devices, o.seed, {}, nullptr, o.transport), timeout_seconds(o.timeout_seconds) {
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             launch_shape shape = shape_of(o, pe);
             if (blocks_of) shape.blocks = blocks_of(pe);

@@ -190,6 +190,6 @@ TEST_P(collectives_test, PesOfDifferentSizes) {
     }
 }
 
-LANEWAY_ON_DEVICES(collectives_test, device_lists_to_five());
+LANEWAY_ON_DEVICES(collectives_test, with_proxies(device_lists_to_five()));
 
 }  // namespace laneway::test

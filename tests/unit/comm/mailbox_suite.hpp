@@ -322,6 +322,6 @@ TEST(mailbox_age_test, OldMessagesLeaveThoughOthersToTheOwnPeComeBetween) {
 }
 #endif
 
-LANEWAY_ON_DEVICES(mailbox_test, device_lists());
+LANEWAY_ON_DEVICES(mailbox_test, with_proxies(device_lists()));
 
 }  // namespace laneway::test

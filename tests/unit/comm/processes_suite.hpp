@@ -26,6 +26,16 @@ TEST_P(processes_test, KeepTheContract) {
 #endif
 }
 
+#if !defined(__CUDACC__)
+/// In each process a proxy carries what its own PEs write.
+TEST(proxies_in_processes_test, KeepTheContract) {
+    pass_in_processes(2,
+                      "devices/mailbox_test.AllToAll/cpu_3_proxied:"
+                      "devices/mailbox_test.RunsFollowEachOtherOnOneRuntime/cpu_3_proxied:"
+                      "devices/one_sided_test.PutsAndGetsOfLanes/cpu_3_proxied");
+}
+#endif
+
 INSTANTIATE_TEST_SUITE_P(suites, processes_test, testing::ValuesIn(suites_over_processes()));
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(processes_test);
 

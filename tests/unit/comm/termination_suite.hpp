@@ -113,7 +113,7 @@ class termination_test : public testing::TestWithParam<std::string> {};
 
 inline std::vector<hop_words> run_hops(const options& o, std::uint64_t laps, const threshold_policy& policy,
                                        std::uint64_t needs) {
-    machine machine(o.devices, o.seed);
+    machine machine(o.devices, o.seed, {}, nullptr, o.transport);
     const auto pes = static_cast<std::size_t>(machine.n_pes());
     launch_shape shape = small_grid(machine);
     shape.warps_per_block = machine.device(0)->id().kind == device_kind::cpu && !machine.has_gpus() ? 1 : 2;
@@ -181,6 +181,6 @@ TEST_P(termination_test, ThresholdsOfTheWholeRangeAreReached) {
     EXPECT_EQ(ends.back().hops, 2u);
 }
 
-LANEWAY_ON_DEVICES(termination_test, device_lists());
+LANEWAY_ON_DEVICES(termination_test, with_proxies(device_lists()));
 
 }  // namespace laneway::test

@@ -217,7 +217,8 @@ struct send_one {
 
 /// What the receiver would fetch, or answer, is refused between PEs that do not reach each other's memory.
 TEST_P(communicator_test, WhatIsLongOrSynchronousNeedsMemoryThatBothReach) {
-    const std::string to_other = " while sending a message to PE 1";
+    const int pes = runtime(options_of(GetParam(), 1)).n_pes();
+    const std::string to_other = " while sending a message to PE " + std::to_string(pes - 1);
     for (const auto& [count, synchronous, why] :
          {std::tuple{128u, false, std::string{}},
           {129u, false,
@@ -241,7 +242,7 @@ TEST_P(communicator_test, WhatIsLongOrSynchronousNeedsMemoryThatBothReach) {
     }
 }
 
-LANEWAY_ON_DEVICES(communicator_test, device_lists());
+LANEWAY_ON_DEVICES(communicator_test, with_proxies(device_lists(), is_long_run()));
 
 }  // namespace
 }  // namespace laneway::test

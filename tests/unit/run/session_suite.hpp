@@ -86,7 +86,7 @@ class session_test : public testing::TestWithParam<std::string> {
 protected:
     [[nodiscard]] options with(double lease_seconds, std::uint64_t seed = 1) const {
         options o;
-        o.devices = GetParam();
+        use_devices(o, GetParam());
         o.seed = seed;
         o.lease_seconds = lease_seconds;
         o.timeout_seconds = 60;
@@ -521,7 +521,7 @@ TEST_P(session_test, TheOwnerUsesTheDevicesWhileAnotherThreadEndsTheSession) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(devices, session_test, testing::ValuesIn(device_lists()), name_of);
+INSTANTIATE_TEST_SUITE_P(devices, session_test, testing::ValuesIn(with_proxies(device_lists())), name_of);
 
 }  // namespace
 }  // namespace laneway::test

@@ -58,6 +58,37 @@ TEST_F(race_watch_test, WatchesSymmetricMemoryOnly) {
     EXPECT_FALSE(blind.watches(first));
 }
 
+TEST_F(race_watch_test, OnePeSeesItsOwnPartsAlone) {
+    pe_environment second = env_;
+    void* bases[4] = {words_.data(), nullptr, halves_.data(), nullptr};  // [segment][PE]: the other is out of reach
+    second.n_pes = 2;
+    second.segments = bases;
+    race_watch watch(true);
+    second.pe = 1;
+    watch.watch(second);
+    EXPECT_FALSE(watch.watches(reinterpret_cast<std::uintptr_t>(words_.data())));
+    second.pe = 0;
+    watch.watch(second);
+    EXPECT_TRUE(watch.watches(reinterpret_cast<std::uintptr_t>(words_.data()))) << "a PE that was added later";
+    EXPECT_TRUE(watch.watches(reinterpret_cast<std::uintptr_t>(halves_.data())));
+}
+
+TEST_F(race_watch_test, WhatIsPutIntoStagingIsHeardAtTheLanding) {
+    std::array<std::byte, 32> staging{}, landing{}, beside{};
+    race_watch watch(true, {{staging.data(), landing.data(), 24}});
+    one_.act();
+    one_.fence();
+    watch.carry(one_, staging.data() + 16, true);
+    EXPECT_FALSE(watch.carried(landing.data() + 16).empty());
+    EXPECT_FALSE(watch.carried(staging.data() + 16).empty()) << "the same place";
+    EXPECT_TRUE(watch.carried(landing.data() + 8).empty());
+    watch.carry(one_, staging.data() + 24, true);
+    EXPECT_TRUE(watch.carried(landing.data() + 24).empty()) << "behind what is carried";
+    watch.carry(one_, beside.data(), true);
+    watch.hand_on(beside.data(), staging.data());
+    EXPECT_FALSE(watch.carried(landing.data()).empty());
+}
+
 TEST_F(race_watch_test, PairsOfKindsRaceAsInTheMemoryModel) {
     using enum access_kind;
     const access_kind kinds[] = {plain_read, plain_write, atomic_load, atomic_store, atomic_update};

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "laneway/simt/wait.hpp"
-#include "laneway/transport/proxied_words.hpp"
+#include "laneway/transport/peer_memory.hpp"
 #include "laneway/transport/transport.hpp"
 #include "laneway/transport/word_channel.hpp"
 #include "unit/test_devices.hpp"
@@ -81,40 +81,30 @@ private:
     }
 };
 
-/// A mapped word channel: memory that a transport gives.
-struct mapped_words {
-    std::shared_ptr<std::byte> memory;
+/// Words that one PE of a machine writes for another, as its transport model has them.
+struct word_channel_model {
+    peer_memory memory;
+    peer_memory::part words;
 
-    mapped_words(machine& machine, int source, int destination, std::size_t n_words) {
-        const auto &from = machine.device(source), &to = machine.device(destination);
-        memory = find_transport(*from, *to).allocate(from, to, n_words * sizeof(std::uint64_t));
+    word_channel_model(machine& machine, int source, int destination, std::size_t n_words)
+        : memory(machine, proxy::of(machine)) {
+        const auto from = [&](int writer) { return writer == source ? n_words * sizeof(std::uint64_t) : 0; };
+        words = memory.add_words(destination, from)[static_cast<std::size_t>(source)];
     }
-    [[nodiscard]] word_sender sender() const { return word_sender(memory.get()); }
-    [[nodiscard]] word_receiver receiver() const { return word_receiver(memory.get()); }
-};
-
-struct carried_words {
-    std::shared_ptr<proxied_words> channel;
-
-    carried_words(machine& machine, int source, int destination, std::size_t n_words)
-        : channel(std::make_shared<proxied_words>(machine.device(source), machine.device(destination), n_words)) {
-        machine.attach(channel);
-    }
-    [[nodiscard]] word_sender sender() const { return channel->sender(); }
-    [[nodiscard]] word_receiver receiver() const { return channel->receiver(); }
+    [[nodiscard]] word_sender sender() const { return word_sender(words.written); }
+    [[nodiscard]] word_receiver receiver() const { return word_receiver(words.read); }
 };
 
 class word_channel_test : public testing::TestWithParam<std::string> {
 protected:
     /// From the first PE to the last and back. Tags come round: from 2^32 - 5 to 0 and on.
-    template <class Model>
-    void carries_values_whole() {
+    void carries_values_whole(transport_model by) {
         every_round(GetParam(), [&](const options& o) {
-            machine machine(o.devices, o.seed);
+            machine machine(o.devices, o.seed, o.checked_accesses, nullptr, by);
             const int last = machine.n_pes() - 1;
             const auto &from = machine.device(0), &to = machine.device(last);
             const std::size_t n_words = word_program::max_lanes * word_program::words;
-            const Model forth(machine, 0, last, n_words), back(machine, last, 0, n_words);
+            const word_channel_model forth(machine, 0, last, n_words), back(machine, last, 0, n_words);
             const auto payload = find_transport(*from, *to).allocate(from, to, word_program::max_lanes * 8);
             const buffer<std::uint32_t> wrong(to, 1), taken(to, 1);
             const bool gpus = from->is_gpu() && to->is_gpu();
@@ -138,10 +128,10 @@ protected:
     }
 };
 
-TEST_P(word_channel_test, MappedCarriesValuesWhole) { carries_values_whole<mapped_words>(); }
-TEST_P(word_channel_test, ProxiedCarriesValuesWhole) { carries_values_whole<carried_words>(); }
+TEST_P(word_channel_test, MappedCarriesValuesWhole) { carries_values_whole(transport_model::mapped); }
+TEST_P(word_channel_test, ProxiedCarriesValuesWhole) { carries_values_whole(transport_model::proxied); }
 
-LANEWAY_ON_DEVICES(word_channel_test, device_lists());
+LANEWAY_ON_DEVICES(word_channel_test, device_lists(2));
 
 TEST(word_channel_views_test, ViewsAreAsLargeAsPointersAndSayNotWhereTheyLead) {
     static_assert(sizeof(word_sender) == sizeof(void*) && std::is_trivially_copyable_v<word_sender>);

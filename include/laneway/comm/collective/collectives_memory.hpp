@@ -5,7 +5,7 @@
 
 #include "laneway/comm/collective/collective_options.hpp"
 #include "laneway/comm/collective/collectives_ref.hpp"
-#include "laneway/comm/reader_memory.hpp"
+#include "laneway/transport/peer_memory.hpp"
 
 namespace laneway {
 
@@ -42,6 +42,10 @@ public:
     collectives_memory& operator=(const collectives_memory&) = delete;
 
     [[nodiscard]] const collectives_plan& plan() const { return plan_; }
+    /// What the plan says of a PE, and staging.
+    [[nodiscard]] std::uint64_t bytes(std::size_t pe) const {
+        return plan_.bytes(pe) + memory_.staging_bytes(static_cast<int>(pe));
+    }
 
     /// Before each run, whose grids have these working warps and blocks. Where the run before has not ended well, its
     /// words and rounds are cleared. Throws usage_error where a grid is larger than planned.
@@ -58,7 +62,7 @@ private:
 
     machine& machine_;
     collectives_plan plan_;
-    std::vector<reader_memory> words_;
+    peer_memory memory_;
     std::vector<buffer<word_sender>> to_;
     std::vector<buffer<word_receiver>> from_;
     buffer<std::uint64_t> unheard_;               ///< what the mute PE writes

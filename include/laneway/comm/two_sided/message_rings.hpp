@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "laneway/comm/reader_memory.hpp"
 #include "laneway/queue/chunk_ring.hpp"
 #include "laneway/simt/machine.hpp"
+#include "laneway/transport/peer_memory.hpp"
 
 namespace laneway {
 
 class message_rings {
 public:
-    /// `slots`: of each ring, a power of two; `slot_bytes`: a multiple of 16.
-    message_rings(machine& machine, std::uint32_t slots, std::uint32_t slot_bytes);
+    /// `slots`: of each ring, a power of two; `slot_bytes`: a multiple of 16; `carrier`: as peer_memory has it.
+    message_rings(machine& machine, std::uint32_t slots, std::uint32_t slot_bytes, std::shared_ptr<proxy> carrier);
 
     /// A PE's n_pes ends.
     [[nodiscard]] const chunk_sender* to(int pe) const { return to_[static_cast<std::size_t>(pe)].data(); }
@@ -25,22 +25,22 @@ public:
     [[nodiscard]] std::vector<std::uint64_t> drawn(int pe) const;
     /// Of the ring from one PE to another. Host, between runs.
     [[nodiscard]] std::vector<std::uint64_t> flags(int source, int destination) const;
+    /// What a PE's rings take beside what bytes() tells.
+    [[nodiscard]] std::uint64_t staging_bytes(int pe) const { return memory_.staging_bytes(pe); }
     /// What one PE's rings take.
     [[nodiscard]] static std::uint64_t bytes(int n_pes, std::uint32_t slots, std::uint32_t slot_bytes);
 
 private:
     static constexpr std::size_t tail_stride = destructive_bytes / sizeof(std::uint64_t);
 
-    void connect(int reader, std::uint32_t slots, std::uint32_t slot_bytes);
+    void connect_to_itself(int pe, std::uint32_t slots, std::uint32_t slot_bytes);
     [[nodiscard]] std::size_t number(int source, int destination) const {
         return static_cast<std::size_t>(source * machine_.n_pes() + destination);
     }
-    [[nodiscard]] chunk_ring_layout& ring(int source, int destination) { return rings_[number(source, destination)]; }
 
     machine& machine_;
-    std::vector<chunk_ring_layout> rings_;  ///< [source][destination]
-    std::vector<reader_memory> slots_;
-    std::vector<reader_memory> words_;    ///< words, flags and credits
+    peer_memory memory_;
+    std::vector<peer_ring> rings_;        ///< [source][destination]
     std::vector<buffer<std::byte>> own_;  ///< of the rings from each PE to itself
     std::vector<buffer<std::uint64_t>> tails_;
     std::vector<buffer<chunk_sender>> to_;

@@ -15,8 +15,10 @@ namespace laneway::checked {
 /// All PEs of one job. Add every PE's program, then run.
 class fiber_launch {
 public:
-    /// A run ends for its deadline before its steps: `timeout_seconds` of virtual time, twice.
-    fiber_launch(std::uint64_t seed, double timeout_seconds, const checked_accesses& accesses);
+    /// A run ends for its deadline before its steps: `timeout_seconds` of virtual time, twice. `carried`: what host
+    /// services carry between PEs.
+    fiber_launch(std::uint64_t seed, double timeout_seconds, const checked_accesses& accesses,
+                 std::vector<carried_memory> carried = {});
     ~fiber_launch();
     fiber_launch(const fiber_launch&) = delete;
     fiber_launch& operator=(const fiber_launch&) = delete;

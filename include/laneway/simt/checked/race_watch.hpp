@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "laneway/simt/checked/carried_memory.hpp"
 #include "laneway/simt/checked/lane_position.hpp"
 #include "laneway/simt/checked/strand.hpp"
 #include "laneway/simt/environment.hpp"
@@ -32,9 +33,9 @@ struct access {
 
 class race_watch {
 public:
-    explicit race_watch(bool on) : on_(on) {}
+    explicit race_watch(bool on, std::vector<carried_memory> carried = {});
 
-    /// Makes the symmetric memory of a job known, before any lane.
+    /// Makes a PE's part of the symmetric memory known, before its lanes.
     void watch(const pe_environment& env);
     /// Numbers a lane: the track of its functor, and behind it that of handlers that it runs for others.
     track_number add_lane(const lane_position& lane);
@@ -76,9 +77,12 @@ private:
 
     [[nodiscard]] const area* area_of(std::uintptr_t address) const;
     [[nodiscard]] std::string text(const access& one) const;
+    /// Where a message lies as its destination sees it.
+    [[nodiscard]] const void* landing_of(const void* at) const;
 
     bool on_;
-    std::vector<area> areas_;  ///< by address
+    std::vector<area> areas_;              ///< by address
+    std::vector<carried_memory> between_;  ///< PEs, by address of the staging
     std::vector<lane_position> lanes_;
     std::unordered_map<std::uintptr_t, std::vector<access>> kept_;  ///< by address / 8
     std::unordered_map<std::uintptr_t, clock> words_;               ///< of atomics, where they order something
