@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "laneway/base/error.hpp"
+#include "laneway/run/communicator.hpp"
 #include "laneway/runtime.hpp"
 
 namespace example {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "laneway/run/communicator.hpp"
 #include "laneway/simt/timeline_part.hpp"
 
 namespace laneway {
@@ -26,6 +27,12 @@ device_memory runtime::device_memory(const device_heap_options& options) {
     std::erase_if(memories_, [](const auto& memory) { return memory.expired(); });
     memories_.push_back(made.heaps());
     return made;
+}
+
+communicator runtime::communicator() { return communicator(communicator_options{}); }
+
+communicator runtime::communicator(const communicator_options& options) {
+    return {machine_, options, n_communicators_++};
 }
 
 device_stream runtime::stream(int pe, const std::string& name) {

@@ -2,6 +2,7 @@
 // overtake each other, tags tell them apart.
 #pragma once
 
+#include "laneway/run/communicator.hpp"
 #include "messaging/message_area.hpp"
 
 namespace laneway::apps {

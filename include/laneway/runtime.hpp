@@ -12,7 +12,6 @@
 #include "laneway/memory/device_memory.hpp"
 #include "laneway/memory/symmetric_array.hpp"
 #include "laneway/run/collectives_component.hpp"
-#include "laneway/run/communicator.hpp"
 #include "laneway/run/component_host.hpp"
 #include "laneway/run/component_messages.hpp"
 #include "laneway/run/program.hpp"
@@ -21,6 +20,9 @@
 #include "laneway/simt/device_stream.hpp"
 
 namespace laneway {
+
+class communicator;
+struct communicator_options;
 
 /// The devices of a job and what runs on them. Host only; not thread-safe; one run at a time. What starts a run, or
 /// allocates, copies or clears memory of the devices, throws usage_error while a run goes on, as from a host function.
@@ -102,11 +104,10 @@ public:
     /// options::gpu_blocks is less than what fits. Throws usage_error while a run goes on.
     [[nodiscard]] device_stream stream(int pe, const std::string& name = "of a user");
 
-    /// Two-sided messages between PEs, matched by source and tag: see run/communicator.hpp. Each has messages of its
-    /// own.
-    [[nodiscard]] laneway::communicator communicator(const communicator_options& options = {}) {
-        return {machine_, options, n_communicators_++};
-    }
+    /// Two-sided messages between PEs, matched by source and tag. Each has messages of its own. Who calls this includes
+    /// laneway/run/communicator.hpp, which would be a quarter of what this header makes the compiler read.
+    [[nodiscard]] laneway::communicator communicator();
+    [[nodiscard]] laneway::communicator communicator(const communicator_options& options);
 
     /// Runs `body(ctx, agents...)` on every working lane of every PE, with an agent of each component in their order
     /// (`run(body, box)` calls body(ctx, box)), and returns when nothing is left anywhere: all bodies have returned,

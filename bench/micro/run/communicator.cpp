@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bench_support.hpp"
+#include "laneway/run/communicator.hpp"
 #include "laneway/runtime.hpp"
 
 namespace {

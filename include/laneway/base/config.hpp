@@ -37,14 +37,17 @@ using namespace cuda::std;
 #define LANEWAY_STRICT_END
 #endif
 #if defined(__CUDA_ARCH__)
+#define LANEWAY_HOST_PASS 0
 #define LANEWAY_FN __host__ __device__ __forceinline__
 #define LANEWAY_SLOW __host__ __device__ __noinline__
 #define LANEWAY_NOT_UNROLLED _Pragma("unroll 1")
 #define LANEWAY_UNROLLED _Pragma("unroll")
 #elif defined(__CUDACC__)
+#define LANEWAY_HOST_PASS 1
 #define LANEWAY_FN __host__ __device__ inline
-#define LANEWAY_SLOW __host__ __device__ inline
+#define LANEWAY_SLOW __host__ __device__
 #else
+#define LANEWAY_HOST_PASS 1
 #define LANEWAY_FN inline
 #define LANEWAY_SLOW
 #endif
@@ -57,11 +60,7 @@ namespace laneway {
 
 /// nvcc goes through a file once for the host and once for the GPU. There nothing that CPU devices run is needed: it
 /// would be instantiated, and dropped.
-#if defined(__CUDA_ARCH__)
-inline constexpr bool compiled_for_host = false;
-#else
-inline constexpr bool compiled_for_host = true;
-#endif
+inline constexpr bool compiled_for_host = LANEWAY_HOST_PASS != 0;
 
 /// Bytes that no two writers should share: two 64-byte lines, as adjacent-line prefetch and GPU L2 sectors pair them.
 inline constexpr std::size_t destructive_bytes = 128;

@@ -226,7 +226,7 @@ LANEWAY_SLOW bool barrier_control<Ctx>::looks(Ctx& ctx) {
 }
 
 // Compiled once, in the library, for CPU devices.
-#if !defined(__CUDACC__)
+#if LANEWAY_HOST_PASS
 extern template bool barrier_control<cpu::context>::looks(cpu::context&);
 extern template bool barrier_control<checked::context>::looks(checked::context&);
 #endif

@@ -93,7 +93,7 @@ LANEWAY_SLOW void timeline_sampler<Ctx>::look(Ctx& ctx, std::uint64_t open, bool
 }
 
 // Compiled once, in the library, for CPU devices.
-#if !defined(__CUDACC__)
+#if LANEWAY_HOST_PASS
 extern template void timeline_sampler<cpu::context>::look(cpu::context&, std::uint64_t, bool) const;
 extern template void timeline_sampler<checked::context>::look(checked::context&, std::uint64_t, bool) const;
 #endif

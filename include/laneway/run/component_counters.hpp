@@ -63,7 +63,7 @@ LANEWAY_FN auto detected(const pe_counters<Ctx, List, Views...>& counters) {
 }
 
 // Compiled once, in the library, for CPU devices.
-#if !defined(__CUDACC__)
+#if LANEWAY_HOST_PASS
 #define LANEWAY_DETECTORS(declare, Ctx)                                                         \
     declare template void termination_detector<Ctx, message_counters<Ctx, true>>::look(Ctx&);   \
     declare template void termination_detector<Ctx, message_counters<Ctx, false>>::look(Ctx&);  \

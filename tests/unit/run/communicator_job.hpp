@@ -1,6 +1,7 @@
 // What suites of two-sided messages share.
 #pragma once
 
+#include "laneway/run/communicator.hpp"
 #include "laneway/runtime.hpp"
 #include "unit/test_devices.hpp"
 #include "unit/thrown.hpp"

@@ -1,6 +1,7 @@
 // The contract of components, for those that lanes communicate with.
 #pragma once
 
+#include "laneway/run/communicator.hpp"
 #include "laneway/run/transfers.hpp"
 #include "unit/run/component_lanes_suite.hpp"
 

@@ -1,6 +1,7 @@
 // Runs of several components at once, and of none.
 #pragma once
 
+#include "laneway/run/communicator.hpp"
 #include "laneway/run/transfers.hpp"
 #include "unit/run/component_job.hpp"
 #include "unit/run/path_graph.hpp"

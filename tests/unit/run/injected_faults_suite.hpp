@@ -3,6 +3,7 @@
 #pragma once
 
 #include "injected_faults_job.hpp"
+#include "laneway/run/communicator.hpp"
 
 namespace laneway::test {
 namespace {

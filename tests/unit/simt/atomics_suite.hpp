@@ -70,6 +70,74 @@ void atomics_agree(const std::string& devices) {
     });
 }
 
+/// Every lane works on the words of its block, whose memory other blocks do not reach.
+template <class Word>
+struct block_words_program {
+    static constexpr int cuda_warps = 2;
+    static constexpr Word laps = 20;
+    std::uint32_t* wrong;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        auto* const words = reinterpret_cast<contended_words<Word>*>(ctx.shared());
+        const auto index = static_cast<Word>(ctx.warp() * Ctx::warp_lanes + ctx.lane());
+        if (index == 0) start(*words);
+        ctx.sync_block();
+        for (Word lap = 0; lap < laps; ++lap) update(ctx, *words, static_cast<Word>(index * laps + lap));
+        ctx.sync_block();
+        const auto lanes = static_cast<Word>(ctx.n_warps() * Ctx::warp_lanes);
+        if (!holds(ctx, *words, lanes)) ctx.fetch_add(wrong, 1u, order::relaxed, scope::device);
+    }
+
+private:
+    LANEWAY_FN static void start(contended_words<Word>& words) {
+        words = {};
+        words.cleared = static_cast<Word>(~Word{0});
+        words.least = 100;
+        words.swapped = 1;
+    }
+    template <class Ctx>
+    LANEWAY_FN void update(Ctx& ctx, contended_words<Word>& words, Word number) const {
+        const auto bit = static_cast<Word>(Word{1} << (number / laps % 16));
+        ctx.fetch_add(&words.sum, Word{2}, order::relaxed, scope::block);
+        ctx.fetch_or(&words.bits, bit, order::acq_rel, scope::block);
+        ctx.fetch_and(&words.cleared, static_cast<Word>(~bit), order::release, scope::block);
+        ctx.fetch_xor(&words.flipped, number, order::acquire, scope::block);
+        ctx.fetch_min(&words.least, static_cast<Word>(number - 5), order::relaxed, scope::block);
+        ctx.fetch_max(&words.most, static_cast<Word>(number - 5), order::relaxed, scope::block);
+        const Word taken = ctx.exchange(&words.swapped, number, order::acq_rel, scope::block);
+        ctx.fetch_add(&words.claims, static_cast<Word>(number - taken), order::relaxed, scope::block);
+        Word seen = ctx.load(&words.counted, order::acquire, scope::block);
+        while (!ctx.compare_exchange(&words.counted, seen, static_cast<Word>(seen + 1), order::acq_rel, scope::block)) {
+        }
+    }
+    /// Of words without a sign -5 is one of the largest.
+    template <class Ctx>
+    LANEWAY_FN bool holds(Ctx& ctx, const contended_words<Word>& words, Word lanes) const {
+        const auto now = [&](const Word& word) { return ctx.load(&word, order::relaxed, scope::block); };
+        const auto bits = static_cast<Word>((Word{1} << (lanes < 16 ? lanes : 16)) - 1);
+        const auto least = static_cast<Word>(std::is_signed_v<Word> ? Word{0} - 5 : Word{0});
+        const auto most = static_cast<Word>(std::is_signed_v<Word> ? lanes * laps - 6 : Word{0} - 1);
+        Word flipped = 0;
+        for (Word number = 0; number < lanes * laps; ++number) flipped ^= number;
+        return now(words.sum) == 2 * laps * lanes && now(words.bits) == bits &&
+               now(words.cleared) == static_cast<Word>(~bits) && now(words.flipped) == flipped &&
+               now(words.least) == least && now(words.most) == most &&
+               now(words.claims) == static_cast<Word>(now(words.swapped) - 1) && now(words.counted) == lanes * laps;
+    }
+};
+
+template <class Word>
+void words_of_blocks_agree(const std::string& devices) {
+    every_round_within(devices, [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        const buffer<std::uint32_t> wrong(machine.device(0), 1);
+        run_programs(machine, small_grid(machine), o.timeout_seconds,
+                     [&](int) { return block_words_program<Word>{wrong.data()}; });
+        EXPECT_EQ(wrong.copy_out()[0], 0u) << "lanes whose block's words were not right";
+    });
+}
+
 /// Every lane adds to, lowers and raises the same numbers with a fraction; all sums are exact.
 template <class Number>
 struct fractions_program {
@@ -174,6 +242,12 @@ class atomics_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(atomics_test, ThirtyTwoBits) { atomics_agree<std::uint32_t>(GetParam()); }
 TEST_P(atomics_test, SixtyFourBits) { atomics_agree<std::uint64_t>(GetParam()); }
+TEST_P(atomics_test, WordsOfTheBlock) {
+    words_of_blocks_agree<std::uint32_t>(GetParam());
+    words_of_blocks_agree<std::uint64_t>(GetParam());
+    words_of_blocks_agree<std::int32_t>(GetParam());
+    words_of_blocks_agree<std::int64_t>(GetParam());
+}
 TEST_P(atomics_test, Floats) { fractions_agree<float>(GetParam()); }
 TEST_P(atomics_test, Doubles) { fractions_agree<double>(GetParam()); }
 TEST_P(atomics_test, FlagsOfTheBlockPublish) { letters_arrive<scope::block>(GetParam()); }

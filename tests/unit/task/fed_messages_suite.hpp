@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fed_component_suite.hpp"
+#include "laneway/run/communicator.hpp"
 #include "laneway/run/transfers.hpp"
 #include "unit/flow/item_trees.hpp"
 #include "unit/run/path_graph.hpp"

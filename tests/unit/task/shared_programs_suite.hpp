@@ -1,6 +1,7 @@
 // Programs of several components with work of their own: each goes on while lanes wait for what another does.
 #pragma once
 
+#include "laneway/run/communicator.hpp"
 #include "shared_job.hpp"
 
 namespace laneway::test {

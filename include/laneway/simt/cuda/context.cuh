@@ -1,10 +1,8 @@
 // The context of CUDA GPUs: a lane is a thread.
 #pragma once
 
-#include <cuda/atomic>
-
 #include "laneway/simt/context.hpp"
-#include "laneway/simt/cuda/global_atomics.cuh"
+#include "laneway/simt/cuda/word_atomics.cuh"
 
 namespace laneway::cuda_backend {
 
@@ -84,64 +82,55 @@ public:
 
     template <class T>
     __device__ T load(const T* word, order o, scope s) {
-        return scoped(const_cast<T*>(word), s, [o](auto ref) { return ref.load(to_cuda(o)); });
+        return as<T>(word_atomics::load(bits_of(word), o, s));
     }
     template <class T>
     __device__ void store(T* word, std::type_identity_t<T> value, order o, scope s) {
-        scoped(word, s, [=](auto ref) { ref.store(value, to_cuda(o)); });
+        word_atomics::store(bits_of(word), as<bits<T>>(value), o, s);
     }
     template <class T>
     __device__ T fetch_add(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if constexpr (sizeof(T) >= 4) {
-            if (s != scope::block) return static_cast<T>(global_atomics::add(fixed_width(word), value, o, s));
-        }
-        return scoped(word, s, [=](auto ref) { return ref.fetch_add(value, to_cuda(o)); });
+        return static_cast<T>(word_atomics::add(number_of(word), value, o, s));
     }
     template <class T>
     __device__ T fetch_or(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if constexpr (sizeof(T) >= 4) {
-            if (s != scope::block) return static_cast<T>(global_atomics::bit_or(fixed_width(word), value, o, s));
-        }
-        return scoped(word, s, [=](auto ref) { return ref.fetch_or(value, to_cuda(o)); });
+        return static_cast<T>(word_atomics::bit_or(number_of(word), value, o, s));
     }
     template <class T>
     __device__ T fetch_and(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if constexpr (sizeof(T) >= 4) {
-            if (s != scope::block) return static_cast<T>(global_atomics::bit_and(fixed_width(word), value, o, s));
-        }
-        return scoped(word, s, [=](auto ref) { return ref.fetch_and(value, to_cuda(o)); });
+        return static_cast<T>(word_atomics::bit_and(number_of(word), value, o, s));
     }
     template <class T>
     __device__ T fetch_xor(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if constexpr (sizeof(T) >= 4) {
-            if (s != scope::block) return static_cast<T>(global_atomics::bit_xor(fixed_width(word), value, o, s));
-        }
-        return scoped(word, s, [=](auto ref) { return ref.fetch_xor(value, to_cuda(o)); });
+        return static_cast<T>(word_atomics::bit_xor(number_of(word), value, o, s));
     }
     template <class T>
     __device__ T fetch_max(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
-            if (s != scope::block) return static_cast<T>(global_atomics::max(fixed_width(word), value, o, s));
+        if constexpr (std::is_floating_point_v<T>) {
+            return replace(word, o, s, [=](T now) { return now < value ? value : now; });
+        } else {
+            return static_cast<T>(word_atomics::max(number_of(word), value, o, s));
         }
-        return scoped(word, s, [=](auto ref) { return ref.fetch_max(value, to_cuda(o)); });
     }
     template <class T>
     __device__ T fetch_min(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
-            if (s != scope::block) return static_cast<T>(global_atomics::min(fixed_width(word), value, o, s));
+        if constexpr (std::is_floating_point_v<T>) {
+            return replace(word, o, s, [=](T now) { return value < now ? value : now; });
+        } else {
+            return static_cast<T>(word_atomics::min(number_of(word), value, o, s));
         }
-        return scoped(word, s, [=](auto ref) { return ref.fetch_min(value, to_cuda(o)); });
     }
     template <class T>
     __device__ T exchange(T* word, std::type_identity_t<T> value, order o, scope s) {
-        return scoped(word, s, [=](auto ref) { return ref.exchange(value, to_cuda(o)); });
+        return as<T>(word_atomics::exchange(bits_of(word), as<bits<T>>(value), o, s));
     }
     /// On failure `expected` takes the word's value, read relaxed.
     template <class T>
     __device__ bool compare_exchange(T* word, T& expected, std::type_identity_t<T> desired, order o, scope s) {
-        return scoped(word, s, [&](auto ref) {
-            return ref.compare_exchange_strong(expected, desired, to_cuda(o), cuda::std::memory_order_relaxed);
-        });
+        const auto wanted = as<bits<T>>(expected);
+        const auto old = word_atomics::compare_exchange(bits_of(word), wanted, as<bits<T>>(desired), o, s);
+        expected = as<T>(old);
+        return old == wanted;
     }
 
     __device__ void fence(scope s) {
@@ -182,31 +171,42 @@ private:
     __device__ __forceinline__ static decltype(auto) with_mask(lane_mask mask, Collective&& collective) {
         return mask == ~lane_mask{0} ? collective(~lane_mask{0}) : collective(mask);
     }
-    __device__ static constexpr cuda::std::memory_order to_cuda(order o) {
-        switch (o) {
-            case order::acquire: return cuda::std::memory_order_acquire;
-            case order::release: return cuda::std::memory_order_release;
-            case order::acq_rel: return cuda::std::memory_order_acq_rel;
-            default: return cuda::std::memory_order_relaxed;
-        }
+    template <class T>
+    using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    /// The same bytes as another type.
+    template <class To, class From>
+    __device__ __forceinline__ static To as(From value) {
+        static_assert(sizeof(From) == sizeof(To), "atomics of GPUs are of words of 4 or 8 bytes");
+        To same;
+        memcpy(&same, &value, sizeof same);
+        return same;
     }
     template <class T>
-    __device__ __forceinline__ static auto fixed_width(T* word) {
+    __device__ __forceinline__ static bits<T>* bits_of(T* word) {
+        return reinterpret_cast<bits<T>*>(word);
+    }
+    template <class T>
+    __device__ __forceinline__ static const bits<T>* bits_of(const T* word) {
+        return reinterpret_cast<const bits<T>*>(word);
+    }
+    /// As the type of its width and sign that updates are made for.
+    template <class T>
+    __device__ __forceinline__ static auto number_of(T* word) {
         if constexpr (std::is_floating_point_v<T>) {
             return word;
         } else {
-            using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+            static_assert(sizeof(T) == sizeof(bits<T>), "atomics of GPUs are of words of 4 or 8 bytes");
             using number = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-            return reinterpret_cast<std::conditional_t<std::is_signed_v<T>, number, bits>*>(word);
+            return reinterpret_cast<std::conditional_t<std::is_signed_v<T>, number, bits<T>>*>(word);
         }
     }
-    template <class T, class Operation>
-    __device__ __forceinline__ static decltype(auto) scoped(T* word, scope s, Operation&& operation) {
-        switch (s) {
-            case scope::block: return operation(cuda::atomic_ref<T, cuda::thread_scope_block>(*word));
-            case scope::device: return operation(cuda::atomic_ref<T, cuda::thread_scope_device>(*word));
-            default: return operation(cuda::atomic_ref<T, cuda::thread_scope_system>(*word));
+    /// For operations that GPUs do not have. Returns what the word held.
+    template <class T, class Change>
+    __device__ __forceinline__ T replace(T* word, order o, scope s, const Change& change) {
+        T now = load(word, order::relaxed, s);
+        while (!compare_exchange(word, now, change(now), o, s)) {
         }
+        return now;
     }
 
     const pe_environment& env_;
