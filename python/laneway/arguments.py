@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from numbers import Integral, Real
 from typing import Any, TypedDict
 
@@ -37,9 +38,14 @@ def job_options(devices: str, seed: int, timeout: float, progress: bool, buffer_
     require_whole("seed", seed)
     if not (isinstance(timeout, Real) and 0 < timeout < 1e9):
         every = ": every run has a deadline" if timeout is None else ""
-        raise UsageError(f"timeout must be a positive number of seconds, not {timeout!r}{every}")
+        raise UsageError(f"timeout must be a positive number of seconds below 1e9, not {timeout!r}{every}")
     require_switch("progress", progress)
     require_whole("buffer_bytes", buffer_bytes, 1)
+    # The compiled part would join the job, where each process must make the same calls, which nobody here sees to.
+    if (size := os.environ.get("LANEWAY_SIZE", "1")) != "1":
+        raise UsageError(
+            f"LANEWAY_SIZE is {in_one_line(size)}, but what Python runs is a job of one process: unset the variable"
+        )
     return _core.Options(devices, seed, timeout, bool(progress), buffer_bytes, METER.get(), TIMELINE.get())
 
 

@@ -337,5 +337,5 @@ def _require_priority(priority: int) -> None:
 def _seconds(timeout: float) -> float:
     require_real("timeout", timeout)
     if not 0 < timeout < 1e9:
-        raise UsageError(f"timeout must be a positive number of seconds, not {timeout!r}")
+        raise UsageError(f"timeout must be a positive number of seconds below 1e9, not {timeout!r}")
     return float(timeout)

@@ -100,9 +100,12 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
             if (record.what == operation::find_payload && record.number >= record.limit) return "none has landed";
             return number_of(record) + ", where there are " +
                    (record.limit == 0 ? "none" : "0 to " + std::to_string(record.limit - 1));
-        case status::quota_reached:
-            return number_of(record) + ", of quota " + std::to_string(record.limit >> 56) + ", which has " +
-                   std::to_string(record.limit & ((std::uint64_t{1} << 56) - 1));
+        case status::quota_reached: {
+            const std::uint64_t bytes = record.limit & ((std::uint64_t{1} << 56) - 1);
+            return number_of(record) + ", of quota " + std::to_string(record.limit >> 56) +
+                   (record.number > bytes ? ", which gives " + std::to_string(bytes) + " at once at most"
+                                          : ", which has " + std::to_string(bytes));
+        }
         case status::not_allocated:
             return (record.number < record.limit ? number_of(record) : "an address outside") + " of " +
                    std::to_string(record.limit);

@@ -88,7 +88,7 @@ double machine::run(const std::vector<pe_program>& programs, const std::vector<l
     outcome ended = checked ? run_checked(programs, shapes, until, services)
                             : run_at_once(programs, shapes, until.untold(), services);
     ended.left = services.reason(ended.left);
-    const run_end all = end_together(ended.left, until.seconds());
+    const run_end all = end_together(ended, until.seconds());
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     mark.end();
     if (recorder_) recorder_->end(ended.left || any_fault() || thrown_->any() || !ended.late.empty(), abandoned_);
@@ -175,13 +175,14 @@ void machine::begin_together(const char* program, const std::vector<launch_shape
 }
 
 /// No process goes on before all lanes everywhere have ended; each learns what the others' PEs have reported.
-run_end machine::end_together(const std::exception_ptr& left, double seconds) {
+run_end machine::end_together(outcome& ended, double seconds) {
     if (n_processes() == 1) return {};
-    if (left || any_fault() || thrown_->any()) group_->alert();  // lanes may have ended before the host has looked
+    if (ended.left || any_fault() || thrown_->any())
+        group_->alert();  // lanes may have ended before the host has looked
     run_end mine;
     for (const std::size_t p : own_) mine.records.push_back(*record_of(p));
     mine.thrown = thrown_->text(names());
-    mine.left = reason_of(left);
+    mine.left = reason_of(ended.left);
     mine.abandoned = abandoned_;
     run_end all;
     try {
@@ -200,8 +201,10 @@ run_end machine::end_together(const std::exception_ptr& left, double seconds) {
                 all.left = "process " + std::to_string(process) + " has left the run: " + end.left;
             }
         }
-    } catch (const error&) {
-        if (!left && !any_fault()) throw;  // else the first cause says more
+    } catch (const error& missing) {
+        if (!ended.left && !any_fault()) throw;
+        // The first cause says more, unless it is a deadline: then that process may be what the lanes waited for.
+        ended.late += (ended.late.empty() ? "" : "; ") + std::string(missing.what());
     }
     return all;
 }

@@ -130,3 +130,12 @@ def test_plain_ascii(small: Path) -> None:
     done = subprocess.run(words, capture_output=True, env=environment, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"76" in done.stdout and done.stdout.isascii()
+
+
+@pytest.mark.parametrize("size", ["2", "", "x"])
+def test_a_job_of_several_processes(laneway: Run, small: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
+    for name, value in {"SIZE": size, "RANK": "0", "JOB": f"of_{os.getpid()}", "JOB_TIMEOUT": "1"}.items():
+        monkeypatch.setenv(f"LANEWAY_{name}", value)
+    done = laneway("bfs", small, "--source", 1, "--devices", "cpu:1")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert f"LANEWAY_SIZE is '{size}'" in done.stderr and "unset" in done.stderr

@@ -63,6 +63,7 @@ def test_wrong_in_degrees_are_named(small: Path) -> None:
         (["--walk", "edges"], "walk must be lists or arcs, not edges"),
         (["--devices", "gpu"], "gpu"),
         (["--timeout", "0"], "timeout must be a positive number of seconds"),
+        (["--timeout", "1e10"], "seconds below 1e9, not 10000000000.0"),
     ],
 )
 def test_bad_options(laneway: Run, small: Path, tmp_path: Path, options: list[str], message: str) -> None:

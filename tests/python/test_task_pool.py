@@ -116,7 +116,7 @@ BAD = [
     (lambda p, s: p.submit(s, 1, priority=2**31), "priority must be a whole number of 32 bits"),
     (lambda p, s: p.submit(s, 1, after=5), "after must be a list of futures, not 5"),
     (lambda p, s: p.submit(s, 1, after=[5]), "after must be a list of futures, which 5 is not"),
-    (lambda p, s: p.submit(s, 1, timeout=0), "timeout must be a positive number of seconds, not 0"),
+    (lambda p, s: p.submit(s, 1, timeout=0), "timeout must be a positive number of seconds below 1e9, not 0"),
     (lambda p, s: p.submit(s, 1, timeout="x"), "timeout must be a number"),
     (lambda p, s: p.submit(pow, 2, 3, priority=1), "host tasks have no priority and no timeout"),
     (lambda p, s: p.submit_many(pow, [2], [3]), "submit_many takes a TaskBody or the name of a task"),

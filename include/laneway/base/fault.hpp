@@ -164,10 +164,10 @@ struct fault_record {
     /// warps, with collective_too_long the most bytes that an array may have, with bad_tag tags, with bad_index such
     /// indices, with bad_threshold that one, with a trigger that is too many or too late its tag's count, and 2^32
     /// times its threshold, with freed_twice the level of the channel, with too_deep how many it has, with
-    /// too_many_at_once elements that may be asked for, with quota_reached the quota's bytes and, times 2^56, its
-    /// number, with not_allocated the bytes that there are, with waits for messages the communicator, with truncated
-    /// and wrong_length the bytes that the receive takes, with a request that is served the block that has posted it,
-    /// with bad_pitch the bytes of a row.
+    /// too_many_at_once elements that may be asked for, with quota_reached the quota's bytes, or the most that it gives
+    /// at once where that is less than was asked for, and, times 2^56, its number, with not_allocated the bytes that
+    /// there are, with waits for messages the communicator, with truncated and wrong_length the bytes that the receive
+    /// takes, with a request that is served the block that has posted it, with bad_pitch the bytes of a row.
     std::uint64_t limit = 0;
 };
 

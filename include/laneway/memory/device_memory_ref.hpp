@@ -16,9 +16,9 @@ public:
 
     /// At least so many bytes in memory of the own PE, 16 for fewer; they are the caller's until some lane of this PE
     /// releases them, in this run or a later one. Rounded up to a power of two, or to whole pages from more than half a
-    /// page on; aligned to that, up to 256. Not cleared. Where the quota, or the PE, has no room the run ends with
-    /// quota_reached, and null comes back, as it does where the run is ending. Any lane, also in a handler; does not
-    /// wait for others to release, but while they are faster, under the run's deadline.
+    /// page on; aligned to that, up to 256. Not cleared. Where the quota, or the PE, has no room, and for more than 256
+    /// pages, the run ends with quota_reached, and null comes back, as it does where the run is ending. Any lane, also
+    /// in a handler; does not wait for others to release, but while they are faster, under the run's deadline.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN void* allocate(Ctx& ctx, std::size_t bytes) const {
         const device_heap_ref& heap = heap_of(ctx);
@@ -28,8 +28,9 @@ public:
             const device_heap_layout& layout = heap.layout();
             const std::uint64_t pages =
                 ctx.load(layout.counters_of(quota_) + device_heap_layout::pages_allowed, order::relaxed, scope::device);
+            const std::uint64_t all = pages << layout.log2_page, at_once = heap.max_bytes();
             (void)fail(ctx, status::quota_reached, operation::allocate_memory, ctx.pe(), bytes,
-                       std::uint64_t{quota_} << quota_shift | pages << layout.log2_page);
+                       std::uint64_t{quota_} << quota_shift | (bytes > at_once && at_once < all ? at_once : all));
         }
         return piece.address;
     }

@@ -163,7 +163,7 @@ private:
     void open_devices(const std::string& list);
     [[nodiscard]] int told_by_owner(int pe, int own) const;
     void begin_together(const char* program, const std::vector<launch_shape>& shapes, const std::string& given);
-    run_end end_together(const std::exception_ptr& left, double seconds);
+    run_end end_together(outcome& ended, double seconds);
     void audit_together(const service_run& services);
     void prepare(const run_deadline& until);
     void watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double seconds_left);

@@ -74,6 +74,9 @@ TEST(fault_text_test, DeviceMemoryTellsQuotaAndPlace) {
     EXPECT_EQ(told(status::quota_reached, operation::allocate_memory, 3, 100, std::uint64_t{2} << 56 | 8192),
               "a quota of device memory is used up while allocating device memory of PE 3: 100 bytes asked for, of "
               "quota 2, which has 8192");
+    EXPECT_EQ(told(status::quota_reached, operation::allocate_memory, 3, 9000, std::uint64_t{2} << 56 | 8192),
+              "a quota of device memory is used up while allocating device memory of PE 3: 9000 bytes asked for, of "
+              "quota 2, which gives 8192 at once at most");
     EXPECT_EQ(told(status::not_allocated, operation::release_memory, 3, 48, 4096),
               "memory that is not allocated, or has been released already while releasing device memory of PE 3: byte "
               "48 of 4096");

@@ -41,7 +41,7 @@ void expect_the_same(const job_link& job, const std::string& text) {
     for (const auto& other : all) EXPECT_EQ(other.bytes, text);
 }
 
-enum class deed { nothing, fail_in_handler, throw_in_body, die, wait_for_ever, never_end };
+enum class deed { nothing, fail_in_handler, throw_in_body, die, stop, wait_for_ever, never_end };
 
 struct doer {
     deed what;
@@ -53,6 +53,7 @@ struct doer {
         if (ctx.pe() != 1 || before != 50) return;
         if (what == deed::fail_in_handler) (void)fail(ctx, status::handler_failed, operation::user_code, -1, 77);
         if (what == deed::die) ::raise(SIGKILL);
+        if (what == deed::stop) ::raise(SIGSTOP);
     }
 };
 
@@ -171,6 +172,20 @@ TEST(processes_faults_test, AProcessKilledInTheMiddleEndsTheOthersRun) {
     EXPECT_TRUE(was_killed(ended[0]));
     EXPECT_EQ(ended[1], 0);
     EXPECT_EQ(shared_memory_left(), before);
+}
+
+/// As by Ctrl-Z, or by a debugger.
+TEST(processes_faults_test, ADeadlineNamesTheProcessThatDoesNotAnswer) {
+    const std::vector<int> ended = in_processes(2, [](const job_link& job) {
+        const auto all = job->all_gather({std::to_string(getpid()), {}}, 20);
+        options o = options_in(job);
+        o.timeout_seconds = 2;  // as above
+        runtime rt(o);
+        const std::string told = refusal_of<timeout_error>([&] { (void)run_one(rt, deed::stop); });
+        EXPECT_NE(told.find("waiting for process 1 (pid " + all[1].bytes + ") of job"), std::string::npos) << told;
+        kill(static_cast<pid_t>(std::stol(all[1].bytes)), SIGKILL);
+    });
+    EXPECT_TRUE(was_killed(ended.front()));
 }
 
 TEST(processes_faults_test, AProcessThatLeavesARunEndsTheOthers) {

@@ -233,7 +233,12 @@ TEST_P(device_memory_test, AFullQuotaIsNamed) {
     }
     EXPECT_EQ(memory.quotas(0)[0].total_allocations, 0u);
     const std::string too_large = fault_of([&] { rt.run(take_all{memory.ref("large"), 1 << 20}); });
-    EXPECT_NE(too_large.find("1048576 bytes asked for, of quota 0, which has 131072"), std::string::npos) << too_large;
+    EXPECT_NE(too_large.find("1048576 bytes asked for, of quota 0, which gives 131072 at once"), std::string::npos)
+        << too_large;
+    const auto many = rt.device_memory({.bytes = 300 << 10, .page_bytes = 1 << 10});
+    const std::string too_many_pages = fault_of([&] { rt.run(take_all{many.ref(), 257 << 10}); });
+    EXPECT_NE(too_many_pages.find("of quota 0, which gives 262144 at once at most"), std::string::npos)
+        << too_many_pages;
 }
 
 /// One lane requests pieces until there is no room.
