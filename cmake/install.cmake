@@ -15,7 +15,10 @@ install(FILES ${PROJECT_BINARY_DIR}/laneway-config.cmake ${PROJECT_BINARY_DIR}/l
 
 # A static library does not bring what it uses itself.
 set(linked_libraries "")
-foreach(file IN LISTS ZLIB_LIBRARIES LIBLZMA_LIBRARIES CUDA_cudart_static_LIBRARY)
+if(LANEWAY_HAS_CUDA)  # also where GPU code is only compiled, CMake has found the library
+    set(gpu_libraries ${CUDA_cudart_static_LIBRARY})
+endif()
+foreach(file IN LISTS ZLIB_LIBRARIES LIBLZMA_LIBRARIES gpu_libraries)
     if(EXISTS ${file})
         get_filename_component(folder ${file} DIRECTORY)
         get_filename_component(name ${file} NAME_WE)

@@ -130,7 +130,7 @@ class Summary:
         if check.mismatches:
             what = f"{check.mismatches:,} {check.compared} differ from {check.reference}; {check.first_mismatch}"
             return f"[red]no[/red]: {escape(what)}"
-        times = f"{check.seconds / max(self.report.run_seconds, 1e-9):.1f} times as long as the run"
+        times = f"{check.seconds / max(self.report.run_seconds, 1e-9):.2g} times as long as the run"
         return f"[green]yes[/green], against {check.reference}, which took {seconds(check.seconds)}, {times}"
 
 

@@ -28,9 +28,32 @@ std::string listed(const std::vector<pending_message>& all, int pe, kind what) {
     return text.empty() ? text : (";" + text);
 }
 
-/// Looks for a circle among those that each PE waits for, from `at` on.
-bool find_circle(const std::vector<std::vector<const pending_message*>>& waits, int at, std::vector<char>& seen,
-                 std::vector<const pending_message*>& path) {
+/// Of each PE what its lanes wait for.
+using waits_by_pe = std::vector<std::vector<const pending_message*>>;
+
+/// Whether a wait ends only if one of these PEs goes on: its own PE's other lanes may answer a receive from any PE.
+bool is_blocked(const pending_message& wait, const std::vector<char>& stuck) {
+    if (wait.key.source != any_source) return stuck[wait.key.source] != 0;
+    return std::all_of(stuck.begin(), stuck.end(), [](char one) { return one != 0; });
+}
+
+/// Leaves the waits of PEs that all wait for each other, none for one that may go on or has returned.
+waits_by_pe blocked_only(waits_by_pe waits) {
+    std::vector<char> stuck(waits.size(), 1);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (std::size_t pe = 0; pe < waits.size(); ++pe) {
+            std::erase_if(waits[pe], [&](const pending_message* one) { return !is_blocked(*one, stuck); });
+            if (!waits[pe].empty() || stuck[pe] == 0) continue;
+            stuck[pe] = 0;
+            changed = true;
+        }
+    }
+    return waits;
+}
+
+/// Follows what each PE waits for from `at` on, until one comes again.
+bool find_circle(const waits_by_pe& waits, int at, std::vector<char>& seen, std::vector<const pending_message*>& path) {
     seen[static_cast<std::size_t>(at)] = 1;
     for (const pending_message* one : waits[static_cast<std::size_t>(at)]) {
         for (int next = 0; next < static_cast<int>(waits.size()); ++next) {
@@ -51,11 +74,12 @@ bool find_circle(const std::vector<std::vector<const pending_message*>>& waits, 
 }
 
 std::string circle_text(const std::vector<pending_message>& all, int n_pes) {
-    std::vector<std::vector<const pending_message*>> waits(static_cast<std::size_t>(n_pes));
+    waits_by_pe waits(static_cast<std::size_t>(n_pes));
     for (const pending_message& one : all) {
         if (one.waited) waits[static_cast<std::size_t>(one.pe)].push_back(&one);
     }
-    std::vector<char> seen(static_cast<std::size_t>(n_pes));
+    waits = blocked_only(std::move(waits));
+    std::vector<char> seen(waits.size());
     for (int pe = 0; pe < n_pes; ++pe) {
         std::vector<const pending_message*> path;
         if (seen[static_cast<std::size_t>(pe)] != 0 || !find_circle(waits, pe, seen, path)) continue;
@@ -174,6 +198,9 @@ std::string two_sided_memory::account() const {
         if (!here.empty()) text += " PE " + std::to_string(pe) + " has" + here.substr(1) + ";";
     }
     text.pop_back();
+    // Another fault has stopped lanes in the middle of what they waited for.
+    const fault_record* const fault = machine_.fault();
+    if (fault != nullptr && fault->code != status::timeout) return text;
     return text + circle_text(all, machine_.n_pes());
 }
 

@@ -37,7 +37,8 @@ link::counts link::count() const {
 
 pending_segment pending_receive::get() const {
     link_->context->wait(state_->given, [this] {
-        return link_->name + ": no packet came within " + link_->context->seconds() + ": " + link_->account();
+        return link_->name + ": no packet came within " + link_->context->seconds() + ": " + link_->account() +
+               link_->open_inputs_text();
     });
     const std::lock_guard lock(state_->mutex);
     state_->taken = true;

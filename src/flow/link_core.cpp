@@ -390,4 +390,11 @@ std::string link_core::account() const {
            " hold packets that nobody has released, " + std::to_string(read) + " are still being read";
 }
 
+std::string link_core::open_inputs_text() const {
+    const int open = source.is_router() ? source.router()->count_open_inputs() : 0;
+    if (open == 0) return {};
+    return "; " + std::to_string(open) + (open == 1 ? " input" : " inputs") +
+           " of the router may still send: see shutdown";
+}
+
 }  // namespace laneway::flow

@@ -111,6 +111,8 @@ struct link_core : std::enable_shared_from_this<link_core> {
     void unpack(const pending_segment& packet, const target& into, device_stream& stream);
     /// What a deadline's message says of this link.
     [[nodiscard]] std::string account() const;
+    /// Of a link behind a router whose inputs have not all been shut down: a receive waits for these.
+    [[nodiscard]] std::string open_inputs_text() const;
 
     const std::shared_ptr<context_core> context;
     const endpoint source;

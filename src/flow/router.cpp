@@ -106,6 +106,11 @@ std::string router_core::account() const {
     return text.empty() ? "the router has no outputs" : text;
 }
 
+int router_core::count_open_inputs() const {
+    const std::lock_guard lock(mutex);
+    return open_inputs;
+}
+
 void router_core::close_input() {
     std::vector<std::weak_ptr<link_core>> all;
     {

@@ -26,6 +26,8 @@ struct router_core {
     [[nodiscard]] std::string account() const;
     /// An input will send no more.
     void close_input();
+    /// Inputs that may still send.
+    [[nodiscard]] int count_open_inputs() const;
 
     const routing_policy policy;
     const std::string name;

@@ -19,7 +19,9 @@ laneway::profiler_range::~profiler_range() = default;
 namespace laneway::cuda_backend {
 
 namespace {
-const char* const reason = "this build of laneway has no CUDA support (nvcc was not found when it was built)";
+const char* const reason =
+    "this build of laneway has no CUDA support: it was built where no driver answered or no nvcc "
+    "was found, or with CUDA=0; build it with CUDA=1 (CMake: LANEWAY_CUDA=ON)";
 }
 
 gpu_survey survey() { return {{}, reason}; }

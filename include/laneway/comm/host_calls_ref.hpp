@@ -25,7 +25,7 @@ struct host_call_queue {
 };
 
 /// Trivially copyable; the same bits on every PE, so it can be a member of functors and handlers.
-template <class Request, class Reply>
+template <class Request, class Reply = no_reply>
 class host_calls_ref {
     static_assert(trivially_copyable<Request> && trivially_copyable<Reply>);
     using given = typename given_as<Request>::type;

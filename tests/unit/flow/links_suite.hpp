@@ -419,6 +419,18 @@ TEST_P(links_test, WaitsEndWithTheirDeadlineAndNameTheLink) {
         << stuck;
 }
 
+TEST_P(links_test, ADeadlineTellsOfInputsOfARouterThatMayStillSend) {
+    options o = dataflow_options(GetParam(), 0);
+    o.timeout_seconds = 0.1;
+    flow::context ctx(o);
+    const flow::router router(ctx, flow::any_available());
+    const flow::link in(ctx, ctx.host(), router, {16, 2}), also(ctx, ctx.devices()[0], router, {16, 2});
+    const flow::link out(ctx, router, ctx.devices()[0], {16, 2});
+    also.shutdown();
+    const auto none = thrown<timeout_error>([&] { (void)out.receive().get(); });
+    EXPECT_NE(none.find("; 1 input of the router may still send: see shutdown"), std::string::npos) << none;
+}
+
 TEST_P(links_test, ADeadlineTellsOfABufferThatIsBeingRead) {
     options o = dataflow_options(GetParam(), 0);
     o.timeout_seconds = 0.1;

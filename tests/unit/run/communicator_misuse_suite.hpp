@@ -281,6 +281,31 @@ TEST_P(communicator_misuse, ADeadlockIsToldAsACircleOfRanks) {
     EXPECT_NO_THROW((void)failure<std::nullptr_t>(flood_in_a_circle{}, {.unexpected = 64, .ring_slots = 4}));
 }
 
+/// All but the last rank wait for whoever sends: that one might have.
+struct wait_for_who_has_returned {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        if (ctx.pe() != ctx.n_pes() - 1) (void)world.recv(ctx, room[0], 1, any_source, 2);
+    }
+};
+/// What ends the run is no wait, though all ranks have receives.
+struct receive_too_little {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        if (world.send(ctx, room[0], 4, next, 2) != status::ok) return;
+        (void)world.recv(ctx, room[8], 2, before, 2);
+    }
+};
+
+TEST_P(communicator_misuse, WhereARankMightStillSendThereIsNoCircle) {
+    const std::string little = failure<device_fault>(receive_too_little{});
+    EXPECT_EQ(little.find("circle"), std::string::npos) << little;
+    if (runtime(job()).n_pes() == 1) return;
+    const std::string late = failure<timeout_error>(wait_for_who_has_returned{}, {}, 0.5);
+    EXPECT_EQ(late.find("circle"), std::string::npos) << late;
+}
+
 /// The last rank sends more than may wait and the ring holds before what PE 0 waits for.
 struct wait_behind_all {
     template <class Ctx, class World, class Other>
