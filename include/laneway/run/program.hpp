@@ -174,7 +174,9 @@ struct program {
                 ctx, mine, state, termination,
                 [&] {
                     steer();
-                    (if_attending(agents, [&](auto& agent) { agent.attend(ctx); }), ...);
+                    // A lane with all roles is in its body from the next turn on: what it took of host threads now
+                    // would reach other PEs, while it does not look at what is for it.
+                    if (has_run || !one_lane) (if_attending(agents, [&](auto& agent) { agent.attend(ctx); }), ...);
                     if (control_assists && ++controls % 8 == 0) assist_all();
                 },
                 serve,
