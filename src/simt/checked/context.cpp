@@ -4,6 +4,9 @@
 
 namespace laneway::checked {
 
+template <>
+const char library_with_lanes<warp_lanes>::exists = 0;
+
 namespace {
 
 constexpr std::uint64_t grace_ns = 100'000 * scheduler::step_ns;  // for mates to hear of the end
