@@ -152,8 +152,8 @@ private:
 
 /// Shared state of one checked block.
 struct block_state {
-    block_state(int n_warps, int warp_lanes, std::size_t shared_bytes)
-        : warps(static_cast<std::size_t>(n_warps), warp_state(warp_lanes)), lanes(n_warps * warp_lanes),
+    block_state(int n_warps, int lanes_a_warp, std::size_t shared_bytes)
+        : warps(static_cast<std::size_t>(n_warps), warp_state(lanes_a_warp)), lanes(n_warps * lanes_a_warp),
           shared(shared_bytes / sizeof(shared_line) + 1) {}
 
     struct alignas(128) shared_line {
