@@ -63,7 +63,7 @@ target_include_directories(laneway
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
     PRIVATE src)
 target_compile_definitions(laneway
-    PUBLIC LANEWAY_HAS_CUDA=${LANEWAY_HAS_CUDA}
+    PUBLIC LANEWAY_HAS_CUDA=${LANEWAY_HAS_CUDA} LANEWAY_CHECKED_LANES=${LANEWAY_CHECKED_LANES}
     PRIVATE LANEWAY_HAS_ZLIB=$<BOOL:${ZLIB_FOUND}> LANEWAY_HAS_LZMA=$<BOOL:${LIBLZMA_FOUND}>)
 target_link_libraries(laneway
     PUBLIC Threads::Threads

@@ -68,6 +68,11 @@ elseif(STEP STREQUAL "other_cuda_setting")
     list(TRANSFORM flags REPLACE "LANEWAY_HAS_CUDA=." "LANEWAY_HAS_CUDA=${other}")
     run("undefined reference to .laneway::library_was_${named}" ${COMPILER} -std=c++20 -O0 ${app} ${flags}
         -o ${FOLDER}/other)
+elseif(STEP STREQUAL "other_checked_lanes")
+    flags_by_pkg_config()
+    list(TRANSFORM flags REPLACE "LANEWAY_CHECKED_LANES=.*" "LANEWAY_CHECKED_LANES=2")
+    run("undefined reference to .laneway::checked::library_with_lanes<2>::exists" ${COMPILER} -std=c++20 -O0 ${app}
+        ${flags} -o ${FOLDER}/other_lanes)
 elseif(STEP STREQUAL "old_gpus")
     if(HAS_CUDA)
         run("${old}.*CMAKE_CUDA_ARCHITECTURES is 75" ${CMAKE} -B ${FOLDER}/old ${consumer} -DWITH_CUDA=ON

@@ -10,6 +10,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/options.hpp"
+#include "laneway/simt/checked/lanes.hpp"
 #include "laneway/simt/device_list.hpp"
 #include "laneway/simt/machine.hpp"
 
@@ -117,6 +118,10 @@ inline std::vector<std::string> lone_device() {
     return lists;
 }
 
+/// Lanes of a warp of a device.
+inline int warp_lanes_of(const device& d) {
+    return d.is_gpu() ? 32 : d.id().kind == device_kind::checked ? checked::warp_lanes : 1;
+}
 /// Whether its PEs cannot store into each other's memory, as they are of several kinds or reach each other by proxies.
 inline bool is_mixed(const std::string& devices) {
     return devices.find(',') != std::string::npos || is_proxied(devices);

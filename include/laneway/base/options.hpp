@@ -41,7 +41,7 @@ struct options {
     /// that the environment names, else this one alone.
     std::shared_ptr<bootstrap> processes = nullptr;
     /// Deadline of each run. Checked devices measure it in virtual time, 100 ns for each step of a lane: a second of it
-    /// takes some seconds, as these are ten million steps.
+    /// takes some seconds, as these are ten million steps. With wider warps a step is so much shorter.
     double timeout_seconds = 60;
     /// A session gives the devices back after so long without work, until the next post; 0: only when it is asked to.
     double lease_seconds = 1;

@@ -4,9 +4,12 @@
 
 namespace laneway::checked {
 
+template <>
+const char library_with_lanes<warp_lanes>::exists = 0;
+
 namespace {
 
-constexpr std::uint64_t grace_ns = 100'000 * scheduler::step_ns;  // for mates to hear of the end
+constexpr std::uint64_t grace_ns = 10'000'000;  // for mates to hear of the end
 
 lane_mask lanes_with(std::uint64_t key, lane_mask mask, const rendezvous::lane_values& values) {
     lane_mask same = 0;

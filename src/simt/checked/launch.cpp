@@ -4,9 +4,15 @@
 
 namespace laneway::checked {
 
+namespace {
+
+constexpr std::uint64_t start_ns = 100'000'000;  // lanes hear of a deadline, and tell, within that much more
+
+}  // namespace
+
 fiber_launch::fiber_launch(std::uint64_t seed, double timeout_seconds, const checked_accesses& accesses,
                            std::vector<carried_memory> carried)
-    : scheduler_(seed, 1'000'000 + static_cast<std::uint64_t>(timeout_seconds * 2e9) / scheduler::step_ns),
+    : scheduler_(seed, (start_ns + static_cast<std::uint64_t>(timeout_seconds * 2e9)) / scheduler::step_ns),
       watch_(accesses.races, std::move(carried)), accesses_(accesses) {}
 
 fiber_launch::~fiber_launch() = default;

@@ -91,10 +91,7 @@ public:
     }
 
     /// Lanes of a warp of a PE.
-    [[nodiscard]] int lanes(int pe) const {
-        const auto kind = machine.device(pe)->id().kind;
-        return kind == device_kind::cpu ? 1 : kind == device_kind::checked ? checked::context::warp_lanes : 32;
-    }
+    [[nodiscard]] int lanes(int pe) const { return warp_lanes_of(*machine.device(pe)); }
     /// Groups of a kind that all PEs are members of.
     [[nodiscard]] std::uint32_t common_groups(group kind) const {
         std::uint32_t least = ~0u;

@@ -25,7 +25,7 @@ struct crash_in {
 
     template <class Ctx, class Box>
     void operator()(Ctx& ctx, Box&) const {
-        if (ctx.pe() != 1 || ctx.lane() != 2 || ctx.rank() % 8 != 2) return;
+        if (ctx.pe() != 1 || !is_lane_of_every_other_warp(ctx, 2)) return;
         std::uint64_t* const words = table.local(ctx);
         volatile std::uint64_t* word = words;
         switch (how) {

@@ -82,7 +82,8 @@ TEST(heedless_loops_test, TheirStepsEndOnCheckedDevices) {
                 rt.run(heed_nothing{static_cast<idle_call>(what), word.ref()}, mailbox);
                 ADD_FAILURE() << "call " << what << " of the run ended as if nothing had happened";
             } catch (const timeout_error& e) {
-                contains(e.what(), "the deadline is 0.01 s of virtual time, 100 ns for each step of a lane");
+                contains(e.what(), "the deadline is 0.01 s of virtual time, " +
+                                       std::to_string(checked::scheduler::step_ns) + " ns for each step of a lane");
                 contains(e.what(), "checked mode: the lanes did not end within ");
             }
         }

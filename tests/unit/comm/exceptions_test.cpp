@@ -141,7 +141,7 @@ protected:
 
 TEST_P(exceptions_test, AFunctorsExceptionNamesItsLane) {
     const std::string last = "PE " + std::to_string(other_pe()) + " (";
-    const std::string lane = is_checked(GetParam()) ? " lane 3: " : " lane 0: ";
+    const std::string lane = " lane " + std::to_string(is_checked(GetParam()) ? checked::warp_lanes - 1 : 0) + ": ";
     expect_thrown(throwing_functor{false}, swallow{},
                   {last, ") block ", " warp ", lane, "exception in the functor: own words"});
 }

@@ -71,6 +71,22 @@ std::string failure(const options& o, const Functor& functor, const Handler& han
     return what;
 }
 
+/// One lane of every other warp that works.
+template <class Ctx>
+LANEWAY_FN bool is_lane_of_every_other_warp(const Ctx& ctx, int lane) {
+    return ctx.rank() % (2 * Ctx::warp_lanes) == static_cast<std::uint64_t>(lane);
+}
+/// "lanes 0, 2, 3": those of a checked warp but one.
+inline std::string mates_of(int lane) {
+    std::string text = checked::warp_lanes > 2 ? "lanes " : "lane ", between;
+    for (int mate = 0; mate < checked::warp_lanes; ++mate) {
+        if (mate == lane) continue;
+        text += between + std::to_string(mate);
+        between = ", ";
+    }
+    return text;
+}
+
 inline void contains(const std::string& text, const std::string& part) {
     if (text.find(part) == std::string::npos) ADD_FAILURE() << "\"" << text << "\" does not say \"" << part << "\"";
 }

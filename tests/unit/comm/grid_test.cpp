@@ -50,7 +50,7 @@ TEST(grid_test, CheckedDevicesServeOnlyWhereThereAreOthers) {
     const auto pair = grids("checked:2", o)[1];
     EXPECT_EQ(pair.server_warps(), o.checked_warps - 1);
     EXPECT_EQ(pair.worker_warps(), (o.checked_blocks - 1) * o.checked_warps);
-    EXPECT_EQ(pair.worker_lanes(), static_cast<std::uint64_t>(4 * pair.worker_warps()));
+    EXPECT_EQ(pair.worker_lanes(), static_cast<std::uint64_t>(checked::warp_lanes * pair.worker_warps()));
 }
 
 TEST(grid_test, FlushersTakeOneWarpOfEachWorkingBlock) {

@@ -266,7 +266,7 @@ TEST_P(matching_test, FullQueuesTakeNothing) {
 TEST_P(matching_test, QueuesWithTooLittleRoomTakeNothing) {
     machine machine(GetParam());
     const matching_engine engine(machine.device(0), {32, 32, 0, {}});
-    const std::uint32_t together = is_checked(GetParam()) ? 4 : machine.device(0)->is_gpu() ? 32 : 1;
+    const auto together = static_cast<std::uint32_t>(warp_lanes_of(*machine.device(0)));
     const std::uint32_t room = together - 1;
     std::vector<match_step> script;
     for (std::uint32_t i = 0; i < 32 - room; ++i) script.push_back({step_kind::arrive, {1, 7}, i, 1});

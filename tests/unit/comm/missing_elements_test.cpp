@@ -21,7 +21,7 @@ struct reach_for {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
-        if (ctx.pe() != 1 || ctx.lane() != 3 || ctx.rank() % 8 != 3) return;
+        if (ctx.pe() != 1 || !is_lane_of_every_other_warp(ctx, 3)) return;
         switch (how) {
             case reach::local: *lw::local(ctx, table[index]) = 1; return;
             case reach::indexed: table.local(ctx)[index] = 1; return;

@@ -114,7 +114,7 @@ protected:
     }
     static std::uint32_t all_lanes(const machine& machine) {
         const launch_shape grid = small_grid(machine);
-        const int lanes = machine.has_gpus() ? 32 : machine.device(0)->id().kind == device_kind::checked ? 4 : 1;
+        const int lanes = warp_lanes_of(*machine.device(0));
         return static_cast<std::uint32_t>(grid.blocks * grid.warps_per_block * lanes);
     }
 

@@ -51,7 +51,7 @@ TEST_P(balance_test, EveryArcIsVisitedOnceWithItsPayload) {
     every_round_within(GetParam(), [&](const options& o) {
         machine machine(o.devices, o.seed);
         const auto shape = small_grid(machine);
-        const int lanes = machine.device(0)->is_gpu() ? 32 : is_checked(GetParam()) ? 4 : 1;
+        const int lanes = warp_lanes_of(*machine.device(0));
         const auto owners =
             static_cast<std::uint32_t>(shape.blocks * shape.warps_per_block * lanes) * spread_program::turns;
         const buffer<std::uint32_t> visits(machine.device(0), std::size_t{owners} * spread_program::longest);

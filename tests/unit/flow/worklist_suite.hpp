@@ -168,7 +168,7 @@ void keys_are_handed_out_once(const std::string& devices) {
             return worklist_program<Key>{list.ref(), words.data(), handed.data(), ids, lowers, o.seed};
         });
         EXPECT_EQ(words.copy_out()[0].twice, 0u);
-        const int lanes = device->is_gpu() ? 32 : is_checked(devices) ? 4 : 1;
+        const int lanes = warp_lanes_of(*device);
         const auto least = min_keys<Key>(ids, lowers, o.seed, producers, shape.warps_per_block, lanes);
         EXPECT_EQ(list.keys(), least);
         const auto bits = handed.copy_out();

@@ -314,8 +314,8 @@ TEST_P(device_heap_test, NobodyIsRefusedWhereThereIsRoom) {
         machine machine(o.devices, o.seed);
         const launch_shape shape = small_grid(machine);
         const bool checked = is_checked(GetParam());
-        const int warp_lanes = machine.device(0)->is_gpu() ? 32 : checked ? 4 : 1;
-        const auto lanes = static_cast<std::uint64_t>(shape.blocks * shape.warps_per_block * warp_lanes);
+        const auto lanes =
+            static_cast<std::uint64_t>(shape.blocks * shape.warps_per_block * warp_lanes_of(*machine.device(0)));
         device_heap_options size{.page_bytes = small_heap(GetParam()).page_bytes * (checked ? 1 : 4)};
         const std::uint64_t pages = lanes * ample_program::most + (o.seed % 4 == 0 ? 2 * 512 : 0);
         size.bytes = pages * size.page_bytes;

@@ -41,7 +41,7 @@ TEST_P(symmetric_test, PartsAreSeparateAndZeroedAtTheStart) {
     const auto shape = small_grid(machine);
     run_programs(machine, shape, 10, [&](int) { return touch_program{words.ref(), reached.ref()}; });
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
-        const int warp = machine.device(pe)->is_gpu() ? 32 : is_checked(GetParam()) ? 4 : 1;
+        const int warp = warp_lanes_of(*machine.device(pe));
         const int warps = machine.device(pe)->is_gpu() || is_checked(GetParam()) ? shape.warps_per_block : 1;
         const auto lanes = static_cast<std::uint64_t>(shape.blocks * warps * warp);
         for (std::uint64_t i = 0; i < elements; ++i) {

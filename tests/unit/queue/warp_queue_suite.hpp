@@ -97,10 +97,7 @@ void exchange_values(const options& o, std::uint32_t values) {
     const auto& device = machine.device(0);
     launch_shape shape = small_grid(machine);
     shape.shared_bytes = sizeof(warp_queue_words) + program::capacity * tagged_words<T> * sizeof(std::uint64_t);
-    const auto lanes = static_cast<std::uint32_t>(shape.blocks * shape.warps_per_block) *
-                       (is_checked(o.devices)           ? checked::context::warp_lanes
-                        : o.devices.starts_with("cuda") ? 32
-                                                        : 1);
+    const auto lanes = static_cast<std::uint32_t>(shape.blocks * shape.warps_per_block * warp_lanes_of(*device));
     buffer<warp_queue_words> words(device, 1);
     buffer<std::uint64_t> entries(device, program::capacity * tagged_words<T>);
     words.copy_in({warp_queue_words{begin, begin, 0, 0}});

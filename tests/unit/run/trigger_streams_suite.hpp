@@ -139,7 +139,8 @@ TEST_P(trigger_streams_test, KernelsAddToTheWord) {
     repeat_rounds(GetParam(), few_rounds(GetParam(), 4), [&](const options& o) {
         runtime rt(o);
         auto stream = rt.stream(0);
-        const std::uint64_t lanes = stream.warps(2) * (rt.machine().has_gpus() ? 32 : is_checked(GetParam()) ? 4 : 1);
+        const std::uint64_t lanes =
+            stream.warps(2) * static_cast<std::uint64_t>(warp_lanes_of(*rt.machine().device(0)));
         const auto from = rt.allocate<std::uint32_t>(lanes), to = rt.allocate<std::uint32_t>(lanes);
         auto tags = rt.triggers({.tags = 4, .outside = 1});
         const int last = rt.n_pes() - 1;

@@ -54,7 +54,7 @@ void atomics_agree(const std::string& devices) {
         words.copy_in(&start, 1);
         run_programs(machine, shape, o.timeout_seconds, [&](int) { return atomics_program<Word>{words.data()}; });
         const auto end = words.copy_out()[0];
-        const int warp = machine.device(0)->is_gpu() ? 32 : is_checked(devices) ? 4 : 1;
+        const int warp = warp_lanes_of(*machine.device(0));
         const auto lanes = static_cast<Word>(shape.blocks * shape.warps_per_block * warp);
         const auto laps = atomics_program<Word>::laps;
         EXPECT_EQ(end.sum, static_cast<Word>(2 * laps * lanes));
@@ -161,7 +161,7 @@ void fractions_agree(const std::string& devices) {
         const auto shape = small_grid(machine);
         const buffer<Number> words(machine.device(0), 3);
         run_programs(machine, shape, o.timeout_seconds, [&](int) { return fractions_program<Number>{words.data()}; });
-        const int warp = machine.device(0)->is_gpu() ? 32 : is_checked(devices) ? 4 : 1;
+        const int warp = warp_lanes_of(*machine.device(0));
         const auto lanes = static_cast<Number>(shape.blocks * shape.warps_per_block * warp);
         const std::vector<Number> wanted{lanes / 2, Number{-0.25} - (lanes - 1), Number{0.25} + (lanes - 1)};
         EXPECT_EQ(words.copy_out(), wanted);

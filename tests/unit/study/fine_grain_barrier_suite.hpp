@@ -105,8 +105,7 @@ protected:
             run_programs(machine, shape, o.timeout_seconds, [&](int) {
                 return Program{o.seed, wrong.data(), met.data()};
             });
-            const bool gpu = machine.has_gpus();
-            const int lanes = shape.warps_per_block * (gpu ? 32 : is_checked(o.devices) ? 4 : 1);
+            const int lanes = shape.warps_per_block * warp_lanes_of(*machine.device(0));
             std::uint32_t expected = 0;
             for (int lane = 0; lane < lanes; ++lane) expected += meetings_of(static_cast<std::uint32_t>(lane), o.seed);
             EXPECT_EQ(wrong.copy_out()[0], 0u);

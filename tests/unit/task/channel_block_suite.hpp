@@ -112,7 +112,7 @@ TEST_P(channel_block_test, ABlockWorksOnEachElementOnce) {
     every_fourth_round(GetParam(),
                        [&](const options& o) { most = std::max(most, add(o, deepest_or_fullest_first{})); });
     const bool is_one_lane = GetParam().starts_with("cpu");
-    EXPECT_GE(most, is_one_lane ? 1u : is_checked(GetParam()) ? 8u : 64u) << "several warps";
+    EXPECT_GE(most, is_one_lane ? 1u : is_checked(GetParam()) ? 2u * checked::warp_lanes : 64u) << "several warps";
 }
 
 TEST_P(channel_block_test, AlsoWhereOneWarpDecides) {

@@ -95,7 +95,7 @@ struct note_level {
     }
 };
 
-/// Levels of elements in the order in which one working warp of four lanes consumed them. `warps`: of the PE, one of
+/// Levels of elements in the order in which one working warp consumed them. `warps`: of the PE, one of
 /// which looks after it.
 template <class Policy>
 std::vector<std::uint32_t> consumed_by(const options& round, int warps, const Policy& policy) {
@@ -133,7 +133,7 @@ std::vector<std::uint32_t> expected_of(const Policy& policy) {
             best = level;
         }
         if (best == note_level::levels) return consumed;
-        const std::uint32_t taken = std::min(ready[best], 4u);
+        const std::uint32_t taken = std::min<std::uint32_t>(ready[best], checked::warp_lanes);
         ready[best] -= taken;
         ready[best + 1] += 2 * taken;
         if (best + 1 == note_level::levels) ready[best + 1] = 0;

@@ -361,8 +361,7 @@ TEST_P(remote_queue_test, QueuesOfHigherPriorityComeFirstForLanesTogether) {
 
 /// Lanes of a warp of a PE.
 std::uint64_t lanes_of_warp(runtime& rt, int pe) {
-    const device& d = *rt.machine().device(pe);
-    return d.is_gpu() ? 32 : d.id().kind == device_kind::checked ? 4 : 1;
+    return static_cast<std::uint64_t>(warp_lanes_of(*rt.machine().device(pe)));
 }
 
 /// One lane posts commands for warps, one after the other, and waits for each, when other warps of its block take turns

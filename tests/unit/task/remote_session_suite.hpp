@@ -97,7 +97,7 @@ TEST_P(remote_session_test, AFunctionForABlockGetsAllItsWarps) {
     session.stop();
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
         EXPECT_EQ(most.copy_out(pe)[1], 0u);
-        const std::uint64_t warp = is_checked(GetParam()) ? checked::context::warp_lanes : 1;
+        const auto warp = static_cast<std::uint64_t>(warp_lanes_of(*rt.machine().device(pe)));
         const bool one_warp = GetParam().starts_with("cpu");
         EXPECT_GE(most.copy_out(pe)[0], one_warp ? 1 : 2 * warp);
         EXPECT_EQ(ran.copy_out(pe)[0], 21u);

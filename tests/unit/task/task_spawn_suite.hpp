@@ -254,7 +254,8 @@ TEST_P(task_spawn_test, WarpsOfABlockRunATaskTogether) {
         EXPECT_EQ(squares[i].get(), static_cast<double>(i) * i);
         most = std::max(most, lanes);
     }
-    EXPECT_EQ(most > 4, checked() || GetParam().starts_with("cuda")) << "more than a warp of checked devices has";
+    EXPECT_EQ(most > checked::warp_lanes, checked() || GetParam().starts_with("cuda"))
+        << "more than a warp of checked devices has";
     auto batch = pool.submit_many<block_sum>(std::vector<std::uint32_t>{40, 41, 42, 43, 44, 45, 46});
     for (std::uint32_t i = 0; i < 7; ++i) EXPECT_EQ(batch.get()[i] / 2048, batch.get()[i] % 2048 * (40 + i));
 }

@@ -108,7 +108,7 @@ protected:
             const auto payload = find_transport(*from, *to).allocate(from, to, word_program::max_lanes * 8);
             const buffer<std::uint32_t> wrong(to, 1), taken(to, 1);
             const bool gpus = from->is_gpu() && to->is_gpu();
-            const std::uint32_t lanes = gpus ? 32 : is_checked(GetParam()) ? 4 : 1;
+            const std::uint32_t lanes = gpus ? 32 : is_checked(GetParam()) ? checked::warp_lanes : 1;
             run_programs(machine, small_grid(machine), o.timeout_seconds, [&](int) {
                 return word_program{forth.sender(),
                                     back.sender(),

@@ -6,6 +6,7 @@
 #include <source_location>
 #include <string>
 
+#include "laneway/simt/checked/lanes.hpp"
 #include "laneway/simt/checked/pointer.hpp"
 #include "laneway/simt/checked/warp.hpp"
 #include "laneway/simt/context.hpp"
@@ -19,7 +20,7 @@ class context : public cpu::atomics<context>, public cpu::catching<context> {
 
 public:
     using call_site = std::source_location;  ///< see simt/call_site.hpp
-    static constexpr int warp_lanes = 4;
+    static constexpr int warp_lanes = checked::warp_lanes;
     static constexpr order tagged_order = order::relaxed;  ///< of stores of tagged words, see queue/tagged_words.hpp
     static constexpr int count_lanes(lane_mask mask) { return std::popcount(mask); }
     static constexpr int first_lane(lane_mask mask) { return std::countr_zero(mask); }

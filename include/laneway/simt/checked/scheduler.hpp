@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "laneway/base/error.hpp"
+#include "laneway/simt/checked/lanes.hpp"
 #include "laneway/simt/thrown_log.hpp"
 
 namespace laneway::checked {
@@ -29,7 +30,9 @@ public:
 
 class scheduler {
 public:
-    static constexpr std::uint64_t step_ns = 100;
+    /// Lanes of wide warps take shorter steps, as they stand for lanes that run side by side: a deadline then leaves
+    /// each as many of its own.
+    static constexpr std::uint64_t step_ns = 100 * default_warp_lanes / warp_lanes;
 
     /// A run that takes more steps than `step_limit` throws out_of_steps.
     explicit scheduler(std::uint64_t seed, std::uint64_t step_limit = 200'000'000);

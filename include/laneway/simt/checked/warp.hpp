@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "laneway/simt/checked/clock.hpp"
+#include "laneway/simt/checked/lanes.hpp"
 #include "laneway/simt/checked/misuse.hpp"
 #include "laneway/simt/checked/scheduler.hpp"
 #include "laneway/simt/order.hpp"
@@ -100,10 +101,11 @@ public:
     lane_mask converge(scheduler& sched, const void* function, int place, int lane) {
         auto& door = doors_[{function, place}];
         const std::uint64_t generation = door.generation;
+        if (door.arrived == 0) door.patience = draw_patience(sched);
         door.arrived |= lane_mask{1} << lane;
         if (door.arrived == full()) close(door);
         while (door.generation == generation) {
-            if (sched.one_in(4)) {
+            if (sched.one_in(door.patience)) {
                 close(door);
             } else {
                 sched.yield();
@@ -115,13 +117,25 @@ public:
     }
 
 private:
+    static constexpr std::uint64_t min_patience = 4;
+
     struct door_state {
         lane_mask arrived = 0;
         std::uint64_t generation = 0;
+        std::uint64_t patience = min_patience;
         std::array<lane_mask, rendezvous::max_lanes> masks{};  // by lane: the group it left with
     };
 
     [[nodiscard]] lane_mask full() const { return lanes_ == 32 ? ~lane_mask{0} : (lane_mask{1} << lanes_) - 1; }
+
+    /// One of so many looks closes a door. Doors of wide warps differ in it: some let few lanes through at once, at
+    /// some most of them gather.
+    [[nodiscard]] std::uint64_t draw_patience(scheduler& sched) const {
+        std::uint64_t looks = min_patience;
+        if (lanes_ <= default_warp_lanes) return looks;
+        while (looks < min_patience * static_cast<std::uint64_t>(lanes_) && !sched.one_in(4)) looks *= 2;
+        return looks;
+    }
 
     static void close(door_state& door) {
         for (int lane = 0; lane < rendezvous::max_lanes; ++lane) {
@@ -138,8 +152,8 @@ private:
 
 /// Shared state of one checked block.
 struct block_state {
-    block_state(int n_warps, int warp_lanes, std::size_t shared_bytes)
-        : warps(static_cast<std::size_t>(n_warps), warp_state(warp_lanes)), lanes(n_warps * warp_lanes),
+    block_state(int n_warps, int lanes_a_warp, std::size_t shared_bytes)
+        : warps(static_cast<std::size_t>(n_warps), warp_state(lanes_a_warp)), lanes(n_warps * lanes_a_warp),
           shared(shared_bytes / sizeof(shared_line) + 1) {}
 
     struct alignas(128) shared_line {
