@@ -1,20 +1,7 @@
 // Code of an application that nvcc sees once with MARK as LANEWAY_FN, and compiles, and once without any mark: then
 // each struct here must be named by an error, as a GPU would run an empty body in its place.
-#include "laneway/flow/filter.hpp"
-#include "laneway/flow/group.hpp"
 #include "laneway/flow/worklist_ref.hpp"
 #include "laneway/runtime.hpp"
-#include "laneway/task/channel_board.hpp"
-
-#if !defined(MARK_PREDICATE)
-#define MARK_PREDICATE LANEWAY_FN
-#endif
-#if !defined(MARK_COMBINATION)
-#define MARK_COMBINATION LANEWAY_FN
-#endif
-#if !defined(MARK_POLICY)
-#define MARK_POLICY LANEWAY_FN
-#endif
 
 struct question {
     std::uint64_t value;
@@ -66,22 +53,6 @@ struct allocating_handler {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx&, const text&, lw::payload<const std::uint64_t>) const {}
 };
-struct predicate {
-    MARK_PREDICATE bool operator()(int x) const { return x > 0; }
-};
-struct combination {
-    MARK_COMBINATION int operator()(int a, int b) const { return a + b; }
-};
-struct policy {
-    MARK_POLICY std::uint32_t operator()(const lw::channel_load& load) const { return load.depth + 1; }
-};
-struct rank_queues {
-    template <class Ctx>
-    LANEWAY_FN void operator()(Ctx&) const {
-        *rank = lw::channel_rank(policy{}, {}, {}, 0, 1, {}, 0);
-    }
-    std::uint64_t* rank;
-};
 struct do_nothing {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx&, Box&) const {}
@@ -109,9 +80,6 @@ void* use() {
     (void)kernel_of<lw::program<functor, lw::mailbox_ref<all>>>();
     (void)kernel_of<lw::program<host_functor, lw::mailbox_ref<all>>>();
     (void)kernel_of<lw::program<do_nothing, lw::mailbox_ref<allocating>>>();
-    (void)kernel_of<lw::stream_program<lw::flow::count_kept<int, predicate>>>();
-    (void)kernel_of<lw::stream_program<lw::flow::combine_elements<int, combination>>>();
-    (void)kernel_of<lw::stream_program<rank_queues>>();
     return reinterpret_cast<void*>(
         kernel_of<lw::program<lw::no_body, lw::worklist_ref<std::uint32_t, application_of_flow>>>());
 }

@@ -123,7 +123,8 @@ def load() -> None:
 
     with suppress(UsageError):
         app_of()(["bfs", "graph", "--source", "1", "--devices", "none"], standalone_mode=False)
-    for module in ("laneway.invocation", "matplotlib.backends.backend_agg", "scipy.sparse.csgraph", "sklearn.cluster"):
+    drawing, graphs, clusters = "matplotlib.backends.backend_agg", "scipy.sparse.csgraph", "sklearn.cluster"
+    for module in ("laneway.invocation", "laneway.api", drawing, graphs, clusters):
         with suppress(ModuleNotFoundError):
             importlib.import_module(module)
     gc.freeze()  # forks share these objects

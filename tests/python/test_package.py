@@ -5,12 +5,31 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import laneway as lw
 import numpy as np
 import pytest
 from conftest import SMALL_DISTANCES, SMALL_LEVELS, divisions
+from laneway import api
+from laneway.homes import HOMES
+from programs import run_program
+
+
+def test_each_name_is_found_in_its_module() -> None:
+    assert set(HOMES) == set(api.__all__) - {"__version__", "devices", "flow"}
+    for name, module in HOMES.items():
+        assert getattr(import_module(module), name) is getattr(api, name) is getattr(lw, name)
+
+
+def test_scripts_load_what_they_use() -> None:
+    program = "import sys, laneway as lw; lw.sssp, lw.read_graph; print(*sys.modules)"
+    done = run_program([sys.executable, "-c", program])
+    assert (done.returncode, done.stderr) == (0, "")
+    loaded = [name for name in done.stdout.split() if name.startswith("laneway.")]
+    assert "laneway.programs.paths" in loaded
+    assert [name for name in loaded if name.startswith(("laneway.api", "laneway.traces", "laneway.task_pool"))] == []
 
 
 @pytest.fixture

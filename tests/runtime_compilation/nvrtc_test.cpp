@@ -61,6 +61,9 @@ TEST(nvrtc_test, DeviceHeadersCompileWithoutAHost) {
     nvrtcProgram program = nullptr;
     ASSERT_EQ(nvrtcCreateProgram(&program, source, "user_code.cu", 0, nullptr, nullptr), NVRTC_SUCCESS);
     std::vector<std::string> options{"-std=c++20", "-arch=compute_90", "-default-device"};
+    int major = 0, minor = 0;
+    ASSERT_EQ(nvrtcVersion(&major, &minor), NVRTC_SUCCESS);
+    if (major * 100 + minor >= 1209) options.push_back("-Ofc=max");  // code that never runs is made in half of the time
     std::istringstream folders(LANEWAY_INCLUDE_FOLDERS);
     for (std::string folder; std::getline(folders, folder, ':');) options.push_back("-I" + folder);
     std::vector<const char*> arguments;
