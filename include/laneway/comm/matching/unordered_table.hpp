@@ -242,8 +242,8 @@ LANEWAY_FN bool unordered_table_ref::put(Ctx& ctx, std::uint64_t* bucket, std::u
     ctx.store(&entry.low, made.low, order::relaxed, scope::device);
     ctx.store(&entry.high, made.high, order::relaxed, scope::device);
     // Partner: the acquire load in change, for what the caller's fence has released; the entry proves itself.
-    return ctx.compare_exchange(bucket, word, next_version(word, unordered_entry::link_to(number, use)), order::relaxed,
-                                scope::device);
+    return ctx.compare_exchange(bucket, word, next_version(word, unordered_entry::link_to(number, use)),
+                                behind_fence<Ctx>, scope::device);
 }
 
 /// The same: the first entry of a chain is taken with its word; for another one the chain is locked for two stores.
