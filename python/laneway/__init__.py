@@ -8,7 +8,7 @@ The package offers the library's programs to Python; results are NumPy arrays::
     result = lw.sssp(graph, source=1, devices="cpu:4")  # or "cuda", "cuda:0-3"
     print(result.distance.max(), result.report.carried)
 
-The names are those of `laneway.api`. The module of each is loaded with its first use, as `laneway.homes` tells: the
+The names are those of `laneway.api`. The module of each is loaded with its first use, as `laneway.public_names` tells: the
 command catches signals before anything that takes time, and a script waits for what it uses.
 """
 
@@ -25,10 +25,10 @@ def __getattr__(name: str) -> object:
 
     # Python looks for submodules here before it loads them, which must not load the rest.
     if name in ("__all__", "__version__") or not (name.startswith("_") or find_spec(f"{__name__}.{name}")):
-        from laneway.homes import HOMES
+        from laneway.public_names import MODULES
 
-        if name in HOMES:
-            globals()[name] = getattr(_load(HOMES[name]), name)
+        if name in MODULES:
+            globals()[name] = getattr(_load(MODULES[name]), name)
             return globals()[name]
         api = _load("laneway.api")
         if name == "__all__" or name in api.__all__:

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from conftest import SMALL_DISTANCES, SMALL_LEVELS, divisions
 from laneway import api
-from laneway.homes import HOMES
+from laneway.public_names import MODULES
 from programs import run_program
 
 
 def test_each_name_is_found_in_its_module() -> None:
-    assert set(HOMES) == set(api.__all__) - {"__version__", "devices", "flow"}
-    for name, module in HOMES.items():
+    assert set(MODULES) == set(api.__all__) - {"__version__", "devices", "flow"}
+    for name, module in MODULES.items():
         assert getattr(import_module(module), name) is getattr(api, name) is getattr(lw, name)
 
 

@@ -1,5 +1,5 @@
-"""Where each name of the package is: the first that a script or a command uses loads its own module, not all of
-`laneway.api`, which takes as long as NumPy."""
+"""The module of each public name, so that the first use of a name loads that module alone: all of `laneway.api` takes as
+long to load as NumPy."""
 
 _NAMES = {
     "_core": "Device Report Sequences SimulatedReads TaskStatistics",
@@ -48,5 +48,5 @@ _NAMES = {
     "vertex_array": "VertexArray",
 }
 
-HOMES = {name: f"laneway.{module}" for module, names in _NAMES.items() for name in names.split()}
+MODULES = {name: f"laneway.{module}" for module, names in _NAMES.items() for name in names.split()}
 """The module of each name, but for those that `laneway.api` itself makes."""
