@@ -8,8 +8,8 @@ The package offers the library's programs to Python; results are NumPy arrays::
     result = lw.sssp(graph, source=1, devices="cpu:4")  # or "cuda", "cuda:0-3"
     print(result.distance.max(), result.report.carried)
 
-The names are those of `laneway.api`. The module of each is loaded with its first use, as `laneway.public_names` tells: the
-command catches signals before anything that takes time, and a script waits for what it uses.
+The names are those of `laneway.api`. The module of each, as `laneway.public_names` has it, is loaded with its first
+use: the command catches signals before anything that takes time, and a script waits for what it uses.
 """
 
 TYPE_CHECKING = False  # that of `typing`, without loading it
