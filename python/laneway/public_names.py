@@ -1,5 +1,5 @@
-"""The module of each public name, so that the first use of a name loads that module alone: all of `laneway.api` takes as
-long to load as NumPy."""
+"""The module of each public name, so that the first use of a name loads that module alone: all of `laneway.api` takes
+as long to load as NumPy."""
 
 _NAMES = {
     "_core": "Device Report Sequences SimulatedReads TaskStatistics",
