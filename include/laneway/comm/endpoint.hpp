@@ -254,7 +254,7 @@ private:
         if constexpr (route_list<Routes>::forwards) (void)this->send_forwards(ctx, mask);
         const status sent = this->flush_ready(ctx, mask);
         this->idle();
-        return sent == status::ok && stopped(ctx) ? status::stopped : sent;
+        return sent == status::ok && ends_now(ctx) ? status::stopped : sent;
     }
 
     /// Sends what the block has aggregated, makes its arrival known and waits until the barrier has opened. The whole

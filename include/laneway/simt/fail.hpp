@@ -12,6 +12,13 @@ LANEWAY_FN bool stopped(Ctx& ctx) {
     return ctx.load(&ctx.environment().control->stop, order::relaxed, scope::device) != stop_word::none;
 }
 
+/// Whether it is ending for good. Where it is not, though it is stopped, its deadline has passed, and lanes that wait
+/// tell what for.
+template <class Ctx>
+LANEWAY_FN bool ends_now(Ctx& ctx) {
+    return ctx.load(&ctx.environment().control->stop, order::relaxed, scope::device) == stop_word::ends;
+}
+
 /// Reports a fault and stops the run. Any lane; the first of a PE wins, later ones change nothing. Returns `code`.
 /// `number` and `limit`: see fault_record. A handler of an application that gives up says
 /// `fail(ctx, status::handler_failed, operation::user_code, -1, number)`, with a number of its own.

@@ -14,6 +14,29 @@ struct nothing_to_do {
     LANEWAY_FN void operator()(Ctx&, World&) const {}
 };
 
+struct receive_in_vain {
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        std::uint64_t word = 0;
+        if (ctx.pe() == 0 && ctx.local_rank() == 0) (void)world.recv(ctx, &word, 1, ctx.n_pes() - 1, 7);
+    }
+};
+
+/// The host tells lanes of a session that its deadline has passed.
+TEST_P(communicator_session, ADeadlineTellsWhatLanesOfTheBodyWaitFor) {
+    options o = options_of(GetParam(), 5);
+    o.timeout_seconds = is_checked(GetParam()) ? 0.04 : 0.5;
+    runtime rt(o);
+    auto world = rt.communicator();
+    const std::string what = thrown<timeout_error>([&] {
+        auto session = rt.start(receive_in_vain{}, world);
+        session.quiesce();
+    });
+    const std::string last = std::to_string(rt.n_pes() - 1);
+    const std::string wait = "deadline passed while receiving a message from PE " + last + ": tag 7 of communicator 0";
+    EXPECT_NE(what.find(wait), std::string::npos) << what;
+}
+
 /// A payload of so many words is with its receive when the session has been stopped.
 TEST_P(communicator_session, WhatHasBeenSentIsReceivedBeforeTheEnd) {
     for (const std::uint64_t count : {1, 100'000}) {
