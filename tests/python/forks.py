@@ -27,6 +27,9 @@ class Forks:
     def __init__(self, command: Path, deadline_s: float) -> None:
         self._command = command
         self._deadline_s = deadline_s
+        self._start()
+
+    def _start(self) -> None:
         self._ours, theirs = socket.socketpair()
         with theirs:
             words = [sys.executable, __file__, str(theirs.fileno())]
@@ -50,8 +53,9 @@ class Forks:
                         os.close(theirs)
                 self._ours.sendall(request)
                 (code,) = LENGTH.unpack(_receive(self._ours, LENGTH.size))
-            except BaseException:
+            except BaseException:  # what the run still does is not for the next one
                 self.end()
+                self._start()
                 raise
         output, errors = (text.result() for text in texts)
         return subprocess.CompletedProcess(whole, code, output, errors)

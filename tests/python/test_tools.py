@@ -57,7 +57,7 @@ def test_breaches(tmp_path: Path, file: str, line: str) -> None:
     ("file", "line"),
     [
         ("include/laneway/flow/worklist.hpp", '#include "laneway/comm/mailbox.hpp"'),
-        ("include/laneway/comm/mailbox.hpp", '#include "laneway/transport/transport.hpp"'),
+        ("include/laneway/comm/mailbox.hpp", '#include "laneway/transport/peer_memory.hpp"'),
         ("include/laneway/comm/mailbox.hpp", '#include "../queue/id_ring.hpp"'),
         ("src/simt/cuda/gpu.cpp", '#include "../device.hpp"'),
         ("include/laneway/comm/mailbox.hpp", "// not threadIdx"),
