@@ -48,9 +48,9 @@ def draw_forkjoin(runs: list[ForkJoinRun], devices: str, file: Path, kind: str) 
         panels[2][0].set_ylabel("share, %")
         panels[3][0].set_ylabel("elements of the fullest queue")
         for row in panels[1:3]:
-            row[0].legend(frameon=False, fontsize=9)
+            row[0].legend(frameon=False, fontsize=9, loc="upper right")
         for panel in panels[3]:
-            panel.legend(frameon=False, fontsize=9)
+            panel.legend(frameon=False, fontsize=9, loc="upper right")
         figure.savefig(file, format=kind)
 
 

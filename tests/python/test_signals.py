@@ -136,6 +136,7 @@ import signal, sys, threading
 from contextlib import suppress
 from pathlib import Path
 import laneway as lw
+import laneway.api  # with the modules of all calls: what loads one goes on behind the signal
 import numpy as np
 
 EXITING = 4  # of the flags that the system shows for a thread
