@@ -28,7 +28,7 @@ REGION = re.compile(r"BSSY(?:\.RECONVERGENT)? B\d+, `\((\.L_x_\d+)\)")
 CALL = re.compile(r"\bCALL\S* `\((\S+?)\)")
 BRANCH = re.compile(r"\b(?:BRA|JMP)\b(?!\.DIV)[^`]*`\((\.L_x_\d+)\)")
 # Behind these all lanes of the warp are together, or are waited for, or the way ends.
-SETTLES = re.compile(r"BRA\.DIV|WARPSYNC|BSYNC|BRX|^(?:RET\b|EXIT)|VOTEU\.ANY|MATCH\.ANY")
+MEETING = re.compile(r"BRA\.DIV|WARPSYNC|BSYNC|BRX|^(?:RET\b|EXIT)|VOTEU\.ANY|MATCH\.ANY")
 COLLECTIVE = re.compile(r"\b(VOTE|SHFL|MATCH\.ALL|REDUX|VOTEU\.ALL)\b")
 
 
@@ -76,7 +76,7 @@ def collective_behind(lines: list[str], place: dict[str, int], at: int) -> str:
         while at < len(lines) and at not in seen:
             seen.add(at)
             line = lines[at]
-            if SETTLES.search(line):
+            if MEETING.search(line):
                 break
             if COLLECTIVE.search(line):
                 return line

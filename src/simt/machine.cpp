@@ -97,7 +97,7 @@ bool machine::has_gpus() const {
 }
 
 bool machine::shares_memory(int pe, int other) const {
-    return pe == other || (transport_ == transport_model::mapped && share_memory(*device(pe), *device(other)));
+    return segments_->reaches(static_cast<std::size_t>(pe), static_cast<std::size_t>(other));
 }
 
 std::vector<std::string> machine::names() const {

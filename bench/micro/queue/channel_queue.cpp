@@ -95,26 +95,18 @@ double seconds_of(machine& machine, const bench::passing_job& job, const bench::
 
 void measure(const bench::arguments& args, const std::string& devices, const std::string& group,
              bench::json_lines& json) {
-    if (group != "warps" && group != "lanes") throw usage_error("groups: warps or lanes, not " + group);
+    const bool by_warps = bench::passes_by_warps(group);
     machine machine(devices);
     const bench::passing_job job = bench::passing_job_for(args, machine);
     bench::report_passing(args, job, {{"benchmark", "channel queue"}, {"devices", devices}, {"groups", group}}, json,
-                          [&] { return seconds_of(machine, job, args, group == "warps"); });
+                          [&] { return seconds_of(machine, job, args, by_warps); });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     try {
-        const bench::arguments args(argc, argv,
-                                    {{"devices", "cpu:1"},
-                                     {"groups", "warps;lanes"},
-                                     {"blocks", "0"},
-                                     {"warps", "32"},
-                                     {"values-log2", "0"},
-                                     {"runs", "5"},
-                                     {"timeout", "60"},
-                                     {"json", ""}});
+        const bench::arguments args(argc, argv, bench::passing_defaults());
         bench::json_lines json(args.text("json"));
         for (const auto& devices : args.list("devices")) {
             for (const auto& group : args.list("groups")) measure(args, devices, group, json);

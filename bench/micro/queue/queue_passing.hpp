@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench_support.hpp"
@@ -13,6 +15,18 @@
 #include "laneway/simt/machine.hpp"
 
 namespace laneway::bench {
+
+/// The arguments of these benchmarks.
+inline std::map<std::string, std::string> passing_defaults() {
+    return {{"devices", "cpu:1"}, {"groups", "warps;lanes"}, {"blocks", "0"}, {"warps", "32"}, {"values-log2", "0"},
+            {"runs", "5"},        {"timeout", "60"},         {"json", ""}};
+}
+
+/// Whether whole warps pass values, of `groups`.
+inline bool passes_by_warps(const std::string& group) {
+    if (group != "warps" && group != "lanes") throw usage_error("groups: warps or lanes, not " + group);
+    return group == "warps";
+}
 
 /// The grid, and how many values its lanes pass.
 struct passing_job {

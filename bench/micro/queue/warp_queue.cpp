@@ -92,12 +92,12 @@ double seconds_of(machine& machine, const bench::passing_job& job, const bench::
 void measure(const bench::arguments& args, const std::string& devices, const std::string& memory,
              const std::string& group, bench::json_lines& json) {
     if (memory != "device" && memory != "shared") throw usage_error("memory: device or shared, not " + memory);
-    if (group != "warps" && group != "lanes") throw usage_error("groups: warps or lanes, not " + group);
+    const bool by_warps = bench::passes_by_warps(group);
     machine machine(devices);
     const bench::passing_job job = bench::passing_job_for(args, machine);
     const auto run = [&] {
-        return memory == "shared" ? seconds_of<scope::block>(machine, job, args, group == "warps")
-                                  : seconds_of<scope::device>(machine, job, args, group == "warps");
+        return memory == "shared" ? seconds_of<scope::block>(machine, job, args, by_warps)
+                                  : seconds_of<scope::device>(machine, job, args, by_warps);
     };
     bench::report_passing(args, job,
                           {{"benchmark", "warp queue"}, {"devices", devices}, {"memory", memory}, {"groups", group}},
@@ -108,16 +108,9 @@ void measure(const bench::arguments& args, const std::string& devices, const std
 
 int main(int argc, char** argv) {
     try {
-        const bench::arguments args(argc, argv,
-                                    {{"devices", "cpu:1"},
-                                     {"memory", "device;shared"},
-                                     {"groups", "warps;lanes"},
-                                     {"blocks", "0"},
-                                     {"warps", "32"},
-                                     {"values-log2", "0"},
-                                     {"runs", "5"},
-                                     {"timeout", "60"},
-                                     {"json", ""}});
+        auto defaults = bench::passing_defaults();
+        defaults["memory"] = "device;shared";
+        const bench::arguments args(argc, argv, defaults);
         bench::json_lines json(args.text("json"));
         for (const auto& devices : args.list("devices")) {
             for (const auto& memory : args.list("memory")) {

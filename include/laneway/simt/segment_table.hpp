@@ -33,12 +33,13 @@ public:
     [[nodiscard]] std::uint64_t left() const;
     /// From the next run on the segment holds nothing, on no PE.
     void remove(std::uint32_t segment) noexcept;
+    /// Whether lanes of a PE can store into memory of another one.
+    [[nodiscard]] bool reaches(std::size_t pe, std::size_t other) const;
     /// Brings the PEs' tables up to date. Between runs.
     void publish(std::vector<pe_environment>& environments);
 
 private:
     void grow();
-    [[nodiscard]] bool reaches(std::size_t pe, std::size_t other) const;
 
     std::vector<std::shared_ptr<device>> devices_;
     transport_model transport_;

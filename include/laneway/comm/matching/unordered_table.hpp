@@ -9,7 +9,7 @@
 //
 // Entries prove themselves: each of an entry's two words has the lower bits of how often the entry has been used, and
 // so has each link to it. Who finds another number in an entry than in the link looks again: the entry is used anew, or
-// what has been stored is not there yet. So putting one in takes no release.
+// what has been stored is not there yet. So putting one in takes no release beside the caller's fence.
 #pragma once
 
 #include "laneway/comm/matching/match_result.hpp"
