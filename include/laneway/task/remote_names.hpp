@@ -120,7 +120,10 @@ struct remote_names_ref {
         if (told.pe == completion_signal::nobody) return {};
         if (told.pe == completion_signal::host) {
             auto& answer = *reinterpret_cast<inbox_answer*>(answers.places[told.value] + told.index * answers.bytes);
-            return {{}, &answer.state, told.pe};
+            remote_told at;
+            at.answer = &answer.state;
+            at.pe = told.pe;
+            return at;
         }
         const auto word = signal(ctx, told.index).first.template element<std::uint64_t>();
         if (exists(ctx, word)) return {remote_address(ctx, word, told.pe), nullptr, told.pe};
