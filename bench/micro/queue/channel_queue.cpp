@@ -2,7 +2,7 @@
 // around it: elements are reserved, published and freed by whole warps, with one atomic operation each, or by each lane
 // for itself, as in figure 4-15 of Orr's thesis; warps consume in both.
 //
-//   bench_channel_queue --devices "cuda:0" --blocks 132 --warps 32 --values-log2 28 --json FILE
+//   bench_channel_queue --devices "cuda:0" --blocks 132 --warps 32 --values-log2 20 --json FILE
 // Every warp produces elements and consumes as many, its own or others', turn by turn; an element counts once. The sum
 // of what was consumed is checked. Blocks: 0 for all multiprocessors of a GPU, or two of a CPU device, whose warps are
 // single lanes; those of checked devices have several.
@@ -106,7 +106,9 @@ void measure(const bench::arguments& args, const std::string& devices, const std
 
 int main(int argc, char** argv) {
     try {
-        const bench::arguments args(argc, argv, bench::passing_defaults());
+        auto defaults = bench::passing_defaults();
+        defaults["values-log2"] = "20";  // all warps of a GPU, and the more so single lanes, meet at a few words
+        const bench::arguments args(argc, argv, defaults);
         bench::json_lines json(args.text("json"));
         for (const auto& devices : args.list("devices")) {
             for (const auto& group : args.list("groups")) measure(args, devices, group, json);

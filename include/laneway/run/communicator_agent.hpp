@@ -293,14 +293,18 @@ public:
     /// When all is done: a request that nobody has waited for is an error of the program, and host threads hear what
     /// became of theirs.
     LANEWAY_FN void close(Ctx& ctx) {
+        if (host_.n_slots == 0) return refuse_left(ctx, ctx.local_rank(), ctx.local_size());
         if (ctx.block() != 0 || ctx.warp() != 0) return;
-        if (host_.n_slots != 0 && ctx.lane() == 0) {
-            host_message_turn<Ctx, message_calls<Ctx, Out>>(host_, calls_).answer_all(ctx);
-        }
+        // The requests of host threads are free before others look for any that is not.
+        if (ctx.lane() == 0) host_message_turn<Ctx, message_calls<Ctx, Out>>(host_, calls_).answer_all(ctx);
         ctx.sync(full_warp<Ctx>);
-        const auto first = static_cast<std::uint32_t>(ctx.lane());
-        for (std::uint32_t i = first; i < view_.n_requests + view_.n_looks;
-             i += static_cast<std::uint32_t>(Ctx::warp_lanes)) {
+        refuse_left(ctx, static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes));
+    }
+
+private:
+    /// Every so many requests, from the first on.
+    LANEWAY_SLOW void refuse_left(Ctx& ctx, std::uint64_t first, std::uint64_t step) {
+        for (std::uint64_t i = first; i < view_.n_requests + view_.n_looks; i += step) {
             const request_word now{ctx.load(&view_.requests[i].word, order::relaxed, scope::device)};
             if (now.state() == request_word::free || stopped(ctx)) continue;
             if (ctx.load(&view_.requests[i].waited, order::relaxed, scope::device) == request_slot::by_host) continue;
@@ -310,8 +314,6 @@ public:
                        key.tag, view_.number);
         }
     }
-
-private:
     template <class Data>
     [[nodiscard]] LANEWAY_FN message_buffer buffer_for(const Data& data, std::uint64_t count) const {
         return buffer_of(shared_.ends.environment, data, count);

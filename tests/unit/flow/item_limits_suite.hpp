@@ -145,7 +145,8 @@ TEST_P(item_limits_test, WhereAllQueuesAreFullTheErrorNamesThem) {
 }
 
 // Lanes of the first PE make many times more than the last one has room for, and faster than that does it. The reserve
-// holds what is made until the first PE hears of it; without push-back it would overflow many times.
+// holds what is made until the first PE hears of it; without push-back it would overflow. Two blocks of a GPU may have
+// 2,048 working lanes, which end their turns then, of 512 parts each.
 TEST_P(item_limits_test, SendersWaitForAPeThatUsesItsReserve) {
     const bool checked = is_checked(GetParam()), cuda = GetParam().starts_with("cuda");
     options o = job_options();
@@ -155,10 +156,10 @@ TEST_P(item_limits_test, SendersWaitForAPeThatUsesItsReserve) {
     o.ring_slots = 4;
     // Three threads on few cores: while one waits for the idle one, nobody tells the first that it should stop.
     const bool may_lag = GetParam() == "cpu:3";
-    job one(o, room(checked ? 16 : 2048, checked ? 4096 : cuda ? 1 << 20 : may_lag ? 1 << 17 : 8192));
+    job one(o, room(checked ? 16 : 2048, checked ? 4096 : cuda ? 1 << 21 : may_lag ? 1 << 17 : 8192));
     const bool to_one_lane = GetParam() == "cuda:0,cpu:1";
     const std::uint32_t parts = checked       ? (one.rt.n_pes() == 1 ? 30'000 : 6'000)
-                                : to_one_lane ? 2'000'000
+                                : to_one_lane ? 4'000'000
                                 : cuda        ? 20'000'000
                                               : 60'000;
     one.list.start_with(0, {{kind::to_last, parts}});
