@@ -281,7 +281,11 @@ inline bool workers_leave_the_rest(options o, bool alone) {
     const std::vector<std::uint64_t> times(16 * pool.statistics().workers, 300'000);
     std::vector<task_future<void>> each;
     for (std::size_t i = 0; alone && i < times.size(); ++i) each.push_back(pool.submit<wait_on>(times[i]));
-    EXPECT_THROW(alone ? each.back().wait() : pool.submit_many<wait_on>(times).wait(), timeout_error);
+    try {
+        alone ? each.back().wait() : pool.submit_many<wait_on>(times).wait();
+        return false;  // this thread has not run for so long that all was done before it began to wait
+    } catch (const timeout_error&) {
+    }
     try {
         session.stop();
     } catch (const timeout_error& e) {
