@@ -23,13 +23,14 @@ public:
     LANEWAY_FN channel_kept_work(const channel_stacks_ref& stacks, const roles& mine, std::uint32_t number,
                                  std::byte* shared)
         : keeps_(View::keeps && mine.works && stacks.capacity != 0), leads_(mine.team_index == 0),
-          stack_(stacks, reinterpret_cast<warp_stack_shared*>(shared) + (keeps_ ? index_of(mine) : 0),
+          stack_(stacks, keeps_, reinterpret_cast<warp_stack_shared*>(shared) + (keeps_ ? index_of(mine) : 0),
                  keeps_ ? static_cast<std::uint32_t>(mine.team_number) * stacks.warps_a_block + index_of(mine) : 0,
                  static_cast<int>(together)),
           requests_(stacks, number) {}
 
-    /// Where what the warp produces lies first; null where it keeps nothing.
-    [[nodiscard]] LANEWAY_FN const warp_stack* stack() const { return keeps_ ? &stack_ : nullptr; }
+    /// Where what the warp produces lies first, if it keeps something. The same object always: one that might be
+    /// another would lie in memory, and all of the warp's with it.
+    [[nodiscard]] LANEWAY_FN const warp_stack& stack() const { return stack_; }
     /// Whether this warp is one of a block that keeps something.
     [[nodiscard]] LANEWAY_FN bool is_of_block() const { return View::blocks_keep && keeps_; }
     /// Whether it leaves to the first warp of its block what there is to do.
@@ -98,8 +99,14 @@ public:
     }
     /// The place of an element that has been taken, until something is produced.
     [[nodiscard]] LANEWAY_FN const std::byte* slot(const channel_batch& all) const { return stack_.slot(all.base); }
+    /// Behind the highest element, before lanes run.
+    [[nodiscard]] LANEWAY_FN std::uint32_t top(Ctx& ctx) const {
+        return keeps_ ? stack_.bottom() + stack_.size(ctx) : 0;
+    }
     /// All lanes are through: gives back what failed to get slots or frames had taken. `end`: as warp_stack says.
-    LANEWAY_FN void reclaim(Ctx& ctx, std::uint32_t end) const { stack_.reclaim(ctx, end); }
+    LANEWAY_FN void reclaim(Ctx& ctx, std::uint32_t end) const {
+        if (keeps_) stack_.reclaim(ctx, end);
+    }
     /// The end of elements that the warp, or its block, had kept. `into`: the queue that this lane has produced into.
     LANEWAY_FN void end_batch(Ctx& ctx, warp_type& warp, const channel_batch& all, const copy_type& copy,
                               std::uint32_t into, outcome out) {
@@ -223,7 +230,7 @@ private:
             all.place = stack_.tag(position);
             all.mine = (all.place & stack_tag::states) == stack_tag::ready;
             if ((all.place & stack_tag::states) == 0) note_unfreed(ctx, warp, all.place);
-            if (all.mine) copy = *reinterpret_cast<const copy_type*>(stack_.slot(position));
+            if (all.mine) copy.load(stack_.slot(position));
         }
         all.count = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, all.mine));
         all.channel = stack_tag::channel(all.place);
@@ -259,18 +266,18 @@ private:
         copy_type other;
         std::uint32_t others_tag = 0;
         if (moves) {
-            other = *reinterpret_cast<const copy_type*>(stack_.slot(all.base + lane));
+            other.load(stack_.slot(all.base + lane));
             others_tag = stack_.tag(all.base + lane);
         }
         ctx.sync(full_warp<Ctx>);
         if (moves) {
             const std::uint32_t to = all.base + (count > produced ? count : produced) + lane;
-            *reinterpret_cast<copy_type*>(stack_.slot(to)) = other;
+            other.store(stack_.slot(to));
             stack_.tag(to) = others_tag;
         }
         if ((back >> lane & 1) != 0) {
             const std::uint32_t to = all.base + static_cast<std::uint32_t>(rank_in(ctx, back));
-            *reinterpret_cast<copy_type*>(stack_.slot(to)) = copy;
+            copy.store(stack_.slot(to));
             stack_.tag(to) = all.place;
         }
         stack_.set_top(ctx, all.base + produced + count);

@@ -86,11 +86,15 @@ static_assert(sizeof(warp_stack_shared) % 16 == 0);
 /// A warp's stack and frames.
 class warp_stack {
 public:
-    /// `warp`: among those of the PE; `lanes`: of the warp.
-    LANEWAY_FN warp_stack(const channel_stacks_ref& all, warp_stack_shared* shared, std::uint32_t warp, int lanes)
-        : all_(all), shared_(shared), warp_(warp), tags_(all.tags + std::uint64_t{warp} * all.capacity),
+    /// `keeps`: else there is none, and lanes only ask that. `warp`: among those of the PE; `lanes`: of the warp.
+    LANEWAY_FN warp_stack(const channel_stacks_ref& all, bool keeps, warp_stack_shared* shared, std::uint32_t warp,
+                          int lanes)
+        : all_(all), keeps_(keeps), shared_(shared), warp_(warp), tags_(all.tags + std::uint64_t{warp} * all.capacity),
           slots_(all.slots + std::uint64_t{warp} * all.capacity * all.slot_bytes),
           space_(all.capacity - static_cast<std::uint32_t>(lanes)) {}
+
+    /// Whether there is one: else what lanes produce lies in channels.
+    [[nodiscard]] LANEWAY_FN bool keeps() const { return keeps_; }
 
     template <class Ctx>
     LANEWAY_FN void open(Ctx& ctx) const {
@@ -286,6 +290,7 @@ public:
 
 private:
     const channel_stacks_ref& all_;
+    bool keeps_;
     warp_stack_shared* shared_;
     std::uint32_t warp_;
     std::uint32_t* tags_;

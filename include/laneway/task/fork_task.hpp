@@ -104,10 +104,11 @@ struct fork_root {
 template <class Child, class Next>
 class fork_children {
 public:
-    fork_children() = default;
+    /// Without room.
+    explicit LANEWAY_FN fork_children(channel_node& node) : node_(node) {}
     LANEWAY_FN fork_children(channel_node& node, const reserved_elements<fork_element<Child>>& children,
                              fork_element<Next>& next)
-        : node_(&node), children_(children), next_(&next) {}
+        : node_(node), children_(children), next_(&next) {}
 
     /// False where there was no room.
     explicit LANEWAY_FN operator bool() const { return next_ != nullptr; }
@@ -135,12 +136,12 @@ public:
         const std::uint32_t shared = children_stay ? 0 : fork_header::is_shared;
         ctx.store(&next_->header.open, spawned_ | shared, order::relaxed, scope::device);
         // What follows runs where the last child ends, or where it is found.
-        if (!children_stay || (next_->queue & stack_tag::kept) == 0) share_frames(ctx, *node_, next_->header.parent);
-        if (children_) node_->tfree(ctx, children_, spawned_);
+        if (!children_stay || (next_->queue & stack_tag::kept) == 0) share_frames(ctx, node_, next_->header.parent);
+        if (children_) node_.tfree(ctx, children_, spawned_);
         if (spawned_ == 0) {
-            node_->enq_place(ctx, next_->queue, next_->place);
+            node_.enq_place(ctx, next_->queue, next_->place);
         } else {
-            node_->enq(ctx, children_.first_of(spawned_));
+            node_.enq(ctx, children_.first_of(spawned_));
         }
     }
 
@@ -152,7 +153,7 @@ private:
     template <class Ctx>
     LANEWAY_FN void spawn_at(Ctx& ctx, const typename Child::arguments& arguments, std::uint32_t result_at) {
         if (spawned_ == children_.size()) {
-            const channel_set_ref& set = node_->set();
+            const channel_set_ref& set = node_.set();
             (void)fail(ctx, status::too_many_at_once, operation::produce, -1,
                        set.in_faults(set.channel_of(children_.queue() % set.queues_a_shard)), children_.size());
             return;
@@ -162,7 +163,7 @@ private:
         child.arguments = arguments;
     }
 
-    channel_node* node_ = nullptr;
+    channel_node& node_;
     reserved_elements<fork_element<Child>> children_;
     fork_element<Next>* next_ = nullptr;
     std::uint32_t spawned_ = 0;
@@ -230,7 +231,7 @@ public:
         // freed.
         const auto children = node_.talloc_at(ctx, channel_of<Child>(), level() + 1, count);
         yields_ = count != 0 && !children;
-        if (yields_) return {};
+        if (yields_) return fork_children<Child, Next>(node_);
         // A continuation that may find no room itself waits in its channel, where whoever has room finds it; and one of
         // children that end in whole blocks, where these have no stack to run it from.
         constexpr bool blocks_keep = ((width_of<Functions> == task_width::block || is_continuation<Functions>)&&...);
@@ -239,7 +240,7 @@ public:
         if (frame.at == nullptr) {
             if (children) node_.tfree(ctx, children);
             yields_ = true;
-            return {};
+            return fork_children<Child, Next>(node_);
         }
         fork_element<Next>& next = *frame.at;
         next.header = {header_.parent, header_.result_at, 0};

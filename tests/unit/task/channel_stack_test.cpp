@@ -19,7 +19,7 @@ struct one_stack {
 
     channel_stacks_ref all;
     warp_stack_shared shared{};
-    warp_stack stack{all, &shared, 0, 1};
+    warp_stack stack{all, true, &shared, 0, 1};
 };
 
 TEST(channel_stack_test, AWarpNotesAsManyEndedChildrenAsItHasRoomFor) {
