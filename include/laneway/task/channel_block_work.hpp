@@ -109,7 +109,7 @@ private:
     }
     LANEWAY_FN void say_stack(Ctx& ctx, const warp_type& warp, kept_type& kept) const {
         kept.look_for_requests(ctx);
-        team_.say_stack(ctx, kept.bottom(), kept.stack().size(ctx), warp.is_stuck());
+        team_.say_stack(ctx, kept.bottom(), kept.stack().size(), warp.is_stuck());
     }
     LANEWAY_FN void say_kept(Ctx& ctx, const warp_type& warp, kept_type& kept, const channel_batch& taken) const {
         say_stack(ctx, warp, kept);

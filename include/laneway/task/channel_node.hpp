@@ -201,6 +201,16 @@ public:
     /// Whether a continuation waits in a frame of the lane's own warp.
     [[nodiscard]] LANEWAY_FN bool owns(const std::byte* frame) const { return keeps() && stack_->owns(frame); }
 
+    /// A task that the lane runs has ended: it counts for its continuation when all lanes of the warp are through, as
+    /// then they count together.
+    LANEWAY_FN void note_ended(std::byte* parent) {
+        ended_ = parent;
+        ++ends_;
+    }
+    /// The continuation, and how often it was noted: once, or the run ends with an error.
+    [[nodiscard]] LANEWAY_FN std::byte* ended() const { return ended_; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t ends() const { return ends_; }
+
     /// What the lane has made ready last and others do not see yet.
     [[nodiscard]] LANEWAY_FN const ready_elements& made() const { return made_; }
     /// Whether the lane has got slots of the stack.
@@ -250,6 +260,8 @@ private:
     std::uint32_t first_in_;
     const warp_stack* stack_;
     ready_elements made_;
+    std::byte* ended_ = nullptr;
+    std::uint32_t ends_ = 0;
     std::uint32_t kept_end_ = 0;
     bool has_kept_ = false;
 };
