@@ -175,12 +175,12 @@ private:
         const channel_layout& layout = warp_.view.set.channels[all.channel];
         const bool came = View::receives && layout.is_remote != 0;
         const std::uint32_t room_class = channel_rooms_ref::class_of(layout.levels, all.level);
-        const warp_stack* stack = nullptr;
-        if constexpr (View::keeps) stack = kept_.stack();
         std::uint32_t top = 0;
-        if (stack != nullptr) top = stack->bottom() + stack->size(ctx);
-        auto node = warp_.node_of(all.level, all.first_in, all.room, room_class, stack);
+        if constexpr (View::keeps) top = kept_.top();
+        auto node =
+            warp_.node_of(all.level, all.first_in, all.room, room_class, View::keeps ? &kept_.stack() : nullptr);
         outcome out = outcome::done;
+        ctx.sync(full_warp<Ctx>);  // what lanes share is as the warp has left it
         if (all.mine) {
             out = consume<task_width::warp>(
                 warp_.view.kernels, layout.consumer, all.element, came, copy,
@@ -190,7 +190,8 @@ private:
                 all.queue != none);
         }
         ctx.sync(full_warp<Ctx>);
-        if (stack != nullptr) stack->reclaim(ctx, node.kept_end(top));
+        if constexpr (View::keeps) kept_.reclaim(ctx, node.kept_end(top));
+        kept_.end_tasks(ctx, node);
         warp_.note_node(node);
         if constexpr (View::receives) all.room = node.room();
         all.made = node.made();

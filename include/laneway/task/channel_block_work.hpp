@@ -109,11 +109,11 @@ private:
     }
     LANEWAY_FN void say_stack(Ctx& ctx, const warp_type& warp, kept_type& kept) const {
         kept.look_for_requests(ctx);
-        team_.say_stack(ctx, kept.bottom(), kept.stack()->size(ctx), warp.is_stuck());
+        team_.say_stack(ctx, kept.bottom(), kept.stack().size(), warp.is_stuck());
     }
     LANEWAY_FN void say_kept(Ctx& ctx, const warp_type& warp, kept_type& kept, const channel_batch& taken) const {
         say_stack(ctx, warp, kept);
-        team_.say_kept(ctx, taken.place, taken.base, kept.slot(taken), kept.stack()->slot_bytes());
+        team_.say_kept(ctx, taken.place, taken.base, kept.slot(taken), kept.stack().slot_bytes());
     }
     /// An element at a place of a queue.
     LANEWAY_FN begun_element claimed(Ctx& ctx, const warp_type& warp, const kept_type& kept, std::uint32_t number,
@@ -137,7 +137,7 @@ private:
     LANEWAY_FN outcome run(Ctx& ctx, warp_type& warp, const kept_type& kept, const begun_element& begun,
                            channel_worker<Ctx>& worker, std::uint32_t& filled) const {
         auto node =
-            warp.node_of(begun.level, begun.first_in, warp_type::none, 0, kept.is_of_block() ? kept.stack() : nullptr);
+            warp.node_of(begun.level, begun.first_in, warp_type::none, 0, View::blocks_keep ? &kept.stack() : nullptr);
         copy_type unused;
         const outcome out = consume<task_width::block>(
             warp.view.kernels, begun.layout->consumer, begun.element, false, unused,

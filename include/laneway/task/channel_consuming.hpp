@@ -45,6 +45,10 @@ struct element_copy {
     static constexpr std::size_t size = std::max({align, fits<Kernels> ? sizeof(typename Kernels::element) : 1 ...});
 
     alignas(align) std::byte bytes[size];
+
+    /// As words: of an assignment nvcc makes a load of each byte.
+    LANEWAY_FN void load(const std::byte* from) { memcpy(bytes, __builtin_assume_aligned(from, align), size); }
+    LANEWAY_FN void store(std::byte* to) const { memcpy(__builtin_assume_aligned(to, align), bytes, size); }
 };
 template <class List>
 struct copies_of;

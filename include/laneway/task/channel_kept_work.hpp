@@ -23,13 +23,14 @@ public:
     LANEWAY_FN channel_kept_work(const channel_stacks_ref& stacks, const roles& mine, std::uint32_t number,
                                  std::byte* shared)
         : keeps_(View::keeps && mine.works && stacks.capacity != 0), leads_(mine.team_index == 0),
-          stack_(stacks, reinterpret_cast<warp_stack_shared*>(shared) + (keeps_ ? index_of(mine) : 0),
+          stack_(stacks, keeps_, reinterpret_cast<warp_stack_shared*>(shared) + (keeps_ ? index_of(mine) : 0),
                  keeps_ ? static_cast<std::uint32_t>(mine.team_number) * stacks.warps_a_block + index_of(mine) : 0,
                  static_cast<int>(together)),
           requests_(stacks, number) {}
 
-    /// Where what the warp produces lies first; null where it keeps nothing.
-    [[nodiscard]] LANEWAY_FN const warp_stack* stack() const { return keeps_ ? &stack_ : nullptr; }
+    /// Where what the warp produces lies first, if it keeps something. The same object always: one that might be
+    /// another would lie in memory, and all of the warp's with it.
+    [[nodiscard]] LANEWAY_FN const warp_stack& stack() const { return stack_; }
     /// Whether this warp is one of a block that keeps something.
     [[nodiscard]] LANEWAY_FN bool is_of_block() const { return View::blocks_keep && keeps_; }
     /// Whether it leaves to the first warp of its block what there is to do.
@@ -40,14 +41,15 @@ public:
     /// Elements that are completed when the warp keeps nothing any more; null where it never does.
     [[nodiscard]] LANEWAY_FN std::uint64_t* owed() { return keeps_ ? &owed_ : nullptr; }
 
-    LANEWAY_FN void open(Ctx& ctx) const {
+    LANEWAY_FN void open(Ctx& ctx) {
         if (keeps_ && !waits_for_calls()) stack_.open(ctx);
     }
     /// Counts what the warp still keeps, which is something where the run was stopped or a continuation was lost. One
     /// warp of a block, when all are through.
-    LANEWAY_FN void close(Ctx& ctx, const warp_type& warp) const {
+    LANEWAY_FN void close(Ctx& ctx, const warp_type& warp) {
         if (!keeps_) return;
-        const std::uint32_t size = stack_.size(ctx);
+        stack_.look(ctx);
+        const std::uint32_t size = stack_.size();
         for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < size; i += lanes) {
             const std::uint32_t tag = stack_.tag(stack_.bottom() + i);
             if ((tag & stack_tag::freed) == 0) note_unfreed(ctx, warp, tag);
@@ -89,17 +91,25 @@ public:
     LANEWAY_FN bool take_next(Ctx& ctx, warp_type& warp, channel_batch& all, copy_type& copy) {
         if (warp.is_stuck() || (warp.turn + 1) % turns_to_queues == 0) return false;
         ++warp.turn;
-        const std::uint32_t size = stack_.size(ctx);
+        const std::uint32_t size = stack_.size();
         tell_closed_in_time(ctx, warp, size);
-        if (size == 0 || stack_.n_ready(ctx) >= lanes) return false;
+        if (size == 0 || stack_.n_ready() >= lanes) return false;
         requests_.note(ctx, false, warp.turn);
         (void)take_stack(ctx, warp, size, all, copy);
         return all.count != 0;
     }
     /// The place of an element that has been taken, until something is produced.
     [[nodiscard]] LANEWAY_FN const std::byte* slot(const channel_batch& all) const { return stack_.slot(all.base); }
+    /// Behind the highest element, before lanes run.
+    [[nodiscard]] LANEWAY_FN std::uint32_t top() const { return keeps_ ? stack_.top() : 0; }
     /// All lanes are through: gives back what failed to get slots or frames had taken. `end`: as warp_stack says.
-    LANEWAY_FN void reclaim(Ctx& ctx, std::uint32_t end) const { stack_.reclaim(ctx, end); }
+    LANEWAY_FN void reclaim(Ctx& ctx, std::uint32_t end) {
+        if (keeps_) stack_.reclaim(ctx, end);
+    }
+    /// Counts the tasks that the lanes have ended. Behind reclaim().
+    LANEWAY_FN void end_tasks(Ctx& ctx, channel_node& node) {
+        if constexpr (has_frames) frames::end_tasks(ctx, node, View::keeps ? &stack_ : nullptr);
+    }
     /// The end of elements that the warp, or its block, had kept. `into`: the queue that this lane has produced into.
     LANEWAY_FN void end_batch(Ctx& ctx, warp_type& warp, const channel_batch& all, const copy_type& copy,
                               std::uint32_t into, outcome out) {
@@ -122,7 +132,7 @@ public:
     /// element after the other, the one with most below it.
     LANEWAY_FN void share(Ctx& ctx, warp_type& warp) {
         if (!keeps_ || static_cast<std::int32_t>(warp.turn - share_again_) < 0) return;
-        const std::uint32_t size = stack_.size(ctx);
+        const std::uint32_t size = stack_.size();
         if (size <= together) return;
         const std::uint32_t number = requests_.take(ctx, warp.turn);
         if (number == requests_.nobody) return;
@@ -130,7 +140,7 @@ public:
     }
     /// Lets others have the lower half of the stack, a warp's worth at most.
     LANEWAY_FN void give_half(Ctx& ctx, warp_type& warp) {
-        if (keeps_) give_others(ctx, warp, warp.own, part_of(stack_.size(ctx)));
+        if (keeps_) give_others(ctx, warp, warp.own, part_of(stack_.size()));
     }
 
 private:
@@ -148,9 +158,9 @@ private:
 
     /// Elements and continuations that the warp has, and whether it looks for those of others first.
     LANEWAY_FN bool looks_first(Ctx& ctx, warp_type& warp, std::uint32_t& size, std::uint32_t& ready) {
-        size = stack_.size(ctx);
+        size = stack_.size();
         tell_closed_in_time(ctx, warp, size);
-        ready = stack_.n_ready(ctx);
+        ready = stack_.n_ready();
         const bool has_none = size + ready == 0, has_few = has_none || 2 * (size + ready) < together;
         requests_.note(ctx, has_few, warp.turn);
         if (has_none) tell_owed(ctx, warp);
@@ -169,29 +179,30 @@ private:
     /// Whether the warp tells others now of the children that have ended here: where many have, where it has little
     /// else to do or no space for it, and now and then. Only where what follows them finds room in the list of what
     /// runs next.
-    LANEWAY_FN bool closes_now(Ctx& ctx, const warp_type& warp, std::uint32_t size) const {
-        const std::uint32_t closed = stack_.n_closed(ctx);
+    LANEWAY_FN bool closes_now(const warp_type& warp, std::uint32_t size) const {
+        const std::uint32_t closed = stack_.n_closed();
         if (closed == 0) return false;
-        const std::uint32_t ready = stack_.n_ready(ctx);
+        const std::uint32_t ready = stack_.n_ready();
         if (ready >= lanes) return false;
         return closed >= enough_closed || 2 * (size + ready) < together || warp.is_stuck() ||
                warp.turn % turns_to_close == 0;
     }
-    LANEWAY_FN void tell_closed_in_time(Ctx& ctx, const warp_type& warp, std::uint32_t size) const {
+    LANEWAY_FN void tell_closed_in_time(Ctx& ctx, const warp_type& warp, std::uint32_t size) {
         if constexpr (has_frames) {
-            if (closes_now(ctx, warp, size)) tell_closed(ctx, warp);
+            if (closes_now(warp, size)) tell_closed(ctx, warp);
         }
     }
     /// Tells of them, all behind one fence, and runs what follows where they were the last.
-    LANEWAY_FN void tell_closed(Ctx& ctx, const warp_type& warp) const {
+    LANEWAY_FN void tell_closed(Ctx& ctx, const warp_type& warp) {
         channel_node node(warp.view.set, warp.own, 0, none, &stack_);
-        const std::uint32_t closed = stack_.n_closed(ctx);
+        const std::uint32_t closed = stack_.n_closed();
         ctx.sync(full_warp<Ctx>);  // what each lane has stored for them comes before what any tells
         shared_fence(ctx, order::release, scope::device);
         for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < closed; i += lanes) {
             frames::end_child(ctx, node, stack_.closed(i));
         }
         node.tell(ctx);
+        stack_.look(ctx);
         stack_.clear_closed(ctx);
     }
     /// The warp keeps nothing any more: what it has claimed is completed.
@@ -223,7 +234,7 @@ private:
             all.place = stack_.tag(position);
             all.mine = (all.place & stack_tag::states) == stack_tag::ready;
             if ((all.place & stack_tag::states) == 0) note_unfreed(ctx, warp, all.place);
-            if (all.mine) copy = *reinterpret_cast<const copy_type*>(stack_.slot(position));
+            if (all.mine) copy.load(stack_.slot(position));
         }
         all.count = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, all.mine));
         all.channel = stack_tag::channel(all.place);
@@ -252,25 +263,25 @@ private:
     }
     /// Puts elements back, below what lanes have produced, which is deeper.
     LANEWAY_FN void put_back(Ctx& ctx, lane_mask back, const channel_batch& all, const copy_type& copy) {
-        const std::uint32_t produced = stack_.bottom() + stack_.size(ctx) - all.base;
+        const std::uint32_t produced = stack_.bottom() + stack_.size() - all.base;
         const auto lane = static_cast<std::uint32_t>(ctx.lane());
         const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(back));
         const bool moves = lane < count && lane < produced;
         copy_type other;
         std::uint32_t others_tag = 0;
         if (moves) {
-            other = *reinterpret_cast<const copy_type*>(stack_.slot(all.base + lane));
+            other.load(stack_.slot(all.base + lane));
             others_tag = stack_.tag(all.base + lane);
         }
         ctx.sync(full_warp<Ctx>);
         if (moves) {
             const std::uint32_t to = all.base + (count > produced ? count : produced) + lane;
-            *reinterpret_cast<copy_type*>(stack_.slot(to)) = other;
+            other.store(stack_.slot(to));
             stack_.tag(to) = others_tag;
         }
         if ((back >> lane & 1) != 0) {
             const std::uint32_t to = all.base + static_cast<std::uint32_t>(rank_in(ctx, back));
-            *reinterpret_cast<copy_type*>(stack_.slot(to)) = copy;
+            copy.store(stack_.slot(to));
             stack_.tag(to) = all.place;
         }
         stack_.set_top(ctx, all.base + produced + count);

@@ -95,7 +95,7 @@ public:
                                                             std::uint32_t count) {
         const channel_layout& layout = set_.channels[to.number];
         if (count == 0 || !may_reserve(ctx, to.number, level, count)) return {};
-        if (stack_ != nullptr && layout.is_kept != 0) {
+        if (keeps() && layout.is_kept != 0) {
             std::uint32_t position = 0;
             if (stack_->reserve(ctx, count, position)) {
                 kept_end_ = position + count;
@@ -129,7 +129,7 @@ public:
     [[nodiscard]] LANEWAY_FN reserved_frame<T> reserve_frame(Ctx& ctx, channel<T> of, std::uint32_t level, bool kept) {
         if (!may_reserve(ctx, of.number, level, 1)) return {};
         std::uint32_t place = 0;
-        if (kept && stack_ != nullptr && stack_->take_frame(ctx, place)) {
+        if (kept && keeps() && stack_->take_frame(ctx, place)) {
             return {reinterpret_cast<T*>(stack_->frame(place)), stack_tag::of(of.number, level), place};
         }
         const auto found = talloc_shared(ctx, of, level, 1);
@@ -196,12 +196,20 @@ public:
     /// room for it.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool close_later(Ctx& ctx, std::byte* parent) const {
-        return stack_ != nullptr && stack_->note_closed(ctx, parent);
+        return keeps() && stack_->note_closed(ctx, parent);
     }
     /// Whether a continuation waits in a frame of the lane's own warp.
-    [[nodiscard]] LANEWAY_FN bool owns(const std::byte* frame) const {
-        return stack_ != nullptr && stack_->owns(frame);
+    [[nodiscard]] LANEWAY_FN bool owns(const std::byte* frame) const { return keeps() && stack_->owns(frame); }
+
+    /// A task that the lane runs has ended: it counts for its continuation when all lanes of the warp are through, as
+    /// then they count together.
+    LANEWAY_FN void note_ended(std::byte* parent) {
+        ended_ = parent;
+        ++ends_;
     }
+    /// The continuation, and how often it was noted: once, or the run ends with an error.
+    [[nodiscard]] LANEWAY_FN std::byte* ended() const { return ended_; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t ends() const { return ends_; }
 
     /// What the lane has made ready last and others do not see yet.
     [[nodiscard]] LANEWAY_FN const ready_elements& made() const { return made_; }
@@ -212,6 +220,8 @@ public:
     [[nodiscard]] LANEWAY_FN const channel_set_ref& set() const { return set_; }
 
 protected:
+    /// Whether what the lane produces may lie with its own warp.
+    [[nodiscard]] LANEWAY_FN bool keeps() const { return stack_ != nullptr && stack_->keeps(); }
     [[nodiscard]] LANEWAY_FN std::uint32_t shard() const { return shard_; }
     /// Level of what the lane produces into a channel.
     [[nodiscard]] LANEWAY_FN std::uint32_t level_in(std::uint32_t number) const {
@@ -250,6 +260,8 @@ private:
     std::uint32_t first_in_;
     const warp_stack* stack_;
     ready_elements made_;
+    std::byte* ended_ = nullptr;
+    std::uint32_t ends_ = 0;
     std::uint32_t kept_end_ = 0;
     bool has_kept_ = false;
 };

@@ -23,6 +23,7 @@ inline constexpr std::size_t max_kept_bytes = 128;  ///< of an element that a wa
 struct channel_stacks_ref {
     static constexpr std::uint32_t max_warps = 16;  ///< of a block
     static constexpr std::uint32_t max_frames = 1024;
+    static constexpr std::uint32_t max_ready = 64;   ///< continuations of a warp that run next
     static constexpr std::uint32_t max_closed = 32;  ///< children of others' continuations that a warp tells of at once
 
     std::uint32_t capacity = 0;  ///< elements of a stack, a power of two; 0: warps keep nothing
@@ -71,14 +72,19 @@ struct ready_frame {
     static constexpr std::uint32_t frame_bits = 16;
 };
 
+/// What lanes of a warp take and put by an addition each.
+struct warp_stack_words {
+    std::uint32_t top = 0;     ///< position behind the highest element
+    std::uint32_t ready = 0;   ///< continuations in `next`
+    std::uint32_t unused = 0;  ///< frames in `frames`
+    std::uint32_t closed = 0;  ///< continuations in `parents`, and those for which there was no room
+};
 /// In the memory of a block, for each of its warps.
 struct warp_stack_shared {
-    std::uint32_t top;     ///< position behind the highest element
-    std::uint32_t ready;   ///< continuations in `next`
-    std::uint32_t unused;  ///< frames in `frames`
-    std::uint32_t closed;  ///< continuations in `parents`, and those for which there was no room
+    warp_stack_words words;
     std::byte* parents[channel_stacks_ref::max_closed];
-    ready_frame next[64];  ///< a warp runs some as soon as they fill it, and each of its lanes ends one at a time
+    ready_frame next[channel_stacks_ref::max_ready];  ///< a warp runs some as soon as they fill it, and each of its
+                                                      ///< lanes ends one at a time
     std::uint16_t frames[channel_stacks_ref::max_frames];  ///< numbers of frames that are free; the last is used first
 };
 static_assert(sizeof(warp_stack_shared) % 16 == 0);
@@ -86,22 +92,24 @@ static_assert(sizeof(warp_stack_shared) % 16 == 0);
 /// A warp's stack and frames.
 class warp_stack {
 public:
-    /// `warp`: among those of the PE; `lanes`: of the warp.
-    LANEWAY_FN warp_stack(const channel_stacks_ref& all, warp_stack_shared* shared, std::uint32_t warp, int lanes)
-        : all_(all), shared_(shared), warp_(warp), tags_(all.tags + std::uint64_t{warp} * all.capacity),
+    /// `keeps`: else there is none, and lanes only ask that. `warp`: among those of the PE; `lanes`: of the warp.
+    LANEWAY_FN warp_stack(const channel_stacks_ref& all, bool keeps, warp_stack_shared* shared, std::uint32_t warp,
+                          int lanes)
+        : all_(all), keeps_(keeps), shared_(shared), warp_(warp), tags_(all.tags + std::uint64_t{warp} * all.capacity),
           slots_(all.slots + std::uint64_t{warp} * all.capacity * all.slot_bytes),
           space_(all.capacity - static_cast<std::uint32_t>(lanes)) {}
 
+    /// Whether there is one: else what lanes produce lies in channels.
+    [[nodiscard]] LANEWAY_FN bool keeps() const { return keeps_; }
+
     template <class Ctx>
-    LANEWAY_FN void open(Ctx& ctx) const {
+    LANEWAY_FN void open(Ctx& ctx) {
         constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
         for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < all_.frames; i += lanes) {
             shared_->frames[i] = static_cast<std::uint16_t>(all_.frames - 1 - i);
         }
-        if (ctx.lane() == 0) {
-            shared_->top = shared_->ready = shared_->closed = 0;
-            shared_->unused = all_.frames;
-        }
+        seen_ = {.unused = all_.frames};
+        if (ctx.lane() == 0) shared_->words = seen_;
         ctx.sync(full_warp<Ctx>);
     }
 
@@ -111,7 +119,7 @@ public:
     /// well, until the lanes are through: see reclaim.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool reserve(Ctx& ctx, std::uint32_t n, std::uint32_t& first) const {
-        first = ctx.fetch_add(&shared_->top, n, order::relaxed, scope::block);
+        first = ctx.fetch_add(&shared_->words.top, n, order::relaxed, scope::block);
         return first + n - bottom_ <= space_;
     }
     [[nodiscard]] LANEWAY_FN std::byte* slot(std::uint32_t position) const {
@@ -133,7 +141,8 @@ public:
     /// A frame for the lane; false where none is left.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool take_frame(Ctx& ctx, std::uint32_t& place) const {
-        const std::uint32_t left = ctx.fetch_add(&shared_->unused, ~std::uint32_t{0}, order::relaxed, scope::block);
+        const std::uint32_t left =
+            ctx.fetch_add(&shared_->words.unused, ~std::uint32_t{0}, order::relaxed, scope::block);
         if (static_cast<std::int32_t>(left) <= 0) return false;
         place = warp_ << ready_frame::frame_bits | shared_->frames[left - 1];
         return true;
@@ -149,83 +158,99 @@ public:
     /// A continuation runs next, in this warp. Each lane that runs an element calls it once at most.
     template <class Ctx>
     LANEWAY_FN void push_ready(Ctx& ctx, std::uint32_t tag, std::uint32_t place) const {
-        shared_->next[ctx.fetch_add(&shared_->ready, 1u, order::relaxed, scope::block) % 64] = {tag, place};
+        const std::uint32_t at = ctx.fetch_add(&shared_->words.ready, 1u, order::relaxed, scope::block);
+        shared_->next[at % channel_stacks_ref::max_ready] = {tag, place};
     }
 
     /// A child of a continuation that others may see has ended; false where there is no room to tell of it later.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool note_closed(Ctx& ctx, std::byte* parent) const {
         if (all_.frames == 0) return false;
-        const std::uint32_t at = ctx.fetch_add(&shared_->closed, 1u, order::relaxed, scope::block);
+        const std::uint32_t at = ctx.fetch_add(&shared_->words.closed, 1u, order::relaxed, scope::block);
         if (at >= channel_stacks_ref::max_closed) return false;
         shared_->parents[at] = parent;
         return true;
     }
 
-    // The whole warp, together, while none of its lanes runs an element.
+    // The whole warp, together, while none of its lanes runs an element. It knows the words that its lanes share then,
+    // and looks at them once, behind the elements; what it changes it also stores, before lanes run the next ones.
 
-    /// How many are to be told of.
+    /// Lanes have run: looks at what they have taken and put.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t n_closed(Ctx& ctx) const {
-        if (all_.frames == 0) return 0;
-        const std::uint32_t noted =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_->closed, order::relaxed, scope::block); });
-        return noted < channel_stacks_ref::max_closed ? noted : channel_stacks_ref::max_closed;
+    LANEWAY_FN void look(Ctx& ctx) {
+        ctx.sync(full_warp<Ctx>);
+        seen_ = shared_->words;
+        ctx.sync(full_warp<Ctx>);
+    }
+
+    /// Children that are to be told of.
+    [[nodiscard]] LANEWAY_FN std::uint32_t n_closed() const {
+        return seen_.closed < channel_stacks_ref::max_closed ? seen_.closed : channel_stacks_ref::max_closed;
     }
     [[nodiscard]] LANEWAY_FN std::byte* closed(std::uint32_t i) const { return shared_->parents[i]; }
     template <class Ctx>
-    LANEWAY_FN void clear_closed(Ctx& ctx) const {
+    LANEWAY_FN void clear_closed(Ctx& ctx) {
         ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() == 0) ctx.store(&shared_->closed, 0u, order::relaxed, scope::block);
-        ctx.sync(full_warp<Ctx>);
+        set(ctx, seen_.closed, shared_->words.closed, 0);
+    }
+    /// Children of these lanes have ended, of continuations that others may see. The lanes for which there is no room
+    /// to tell of it later.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN lane_mask note_all_closed(Ctx& ctx, lane_mask ended, std::byte* parent) {
+        if (all_.frames == 0) return ended;
+        const std::uint32_t at = n_closed() + static_cast<std::uint32_t>(rank_in(ctx, ended));
+        const bool mine = (ended >> ctx.lane() & 1) != 0, is_noted = mine && at < channel_stacks_ref::max_closed;
+        if (is_noted) shared_->parents[at] = parent;
+        set(ctx, seen_.closed, shared_->words.closed, n_closed() + static_cast<std::uint32_t>(Ctx::count_lanes(ended)));
+        return ctx.ballot(full_warp<Ctx>, mine && !is_noted);
     }
 
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t size(Ctx& ctx) const {
-        return once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_->top, order::relaxed, scope::block); }) -
-               bottom_;
-    }
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t n_ready(Ctx& ctx) const {
-        return once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_->ready, order::relaxed, scope::block); });
-    }
+    [[nodiscard]] LANEWAY_FN std::uint32_t size() const { return seen_.top - bottom_; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t n_ready() const { return seen_.ready; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t top() const { return seen_.top; }
     [[nodiscard]] LANEWAY_FN std::uint32_t bottom() const { return bottom_; }
     /// The elements below `position` are gone.
     LANEWAY_FN void set_bottom(std::uint32_t position) { bottom_ = position; }
-    /// The lanes have run: gives back what failed to get slots or frames had taken. `end`: behind the last slot of this
-    /// lane; the stack's top before, where it has none.
+    /// The lanes have run: looks, and gives back what failed to get slots or frames had taken. `end`: behind the last
+    /// slot of this lane; the stack's top before, where it has none.
     template <class Ctx>
-    LANEWAY_FN void reclaim(Ctx& ctx, std::uint32_t end) const {
-        if (size(ctx) > space_) {
+    LANEWAY_FN void reclaim(Ctx& ctx, std::uint32_t end) {
+        look(ctx);
+        if (size() > space_) {
             const std::uint64_t most = ~warp_min(ctx, ~std::uint64_t{end - bottom_});
             set_top(ctx, bottom_ + static_cast<std::uint32_t>(most));
         }
-        if (ctx.lane() == 0 && static_cast<std::int32_t>(shared_->unused) < 0) shared_->unused = 0;
-        ctx.sync(full_warp<Ctx>);
+        if (static_cast<std::int32_t>(seen_.unused) < 0) set(ctx, seen_.unused, shared_->words.unused, 0);
     }
     template <class Ctx>
-    LANEWAY_FN void set_top(Ctx& ctx, std::uint32_t position) const {
-        ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() == 0) ctx.store(&shared_->top, position, order::relaxed, scope::block);
-        ctx.sync(full_warp<Ctx>);
+    LANEWAY_FN void set_top(Ctx& ctx, std::uint32_t position) {
+        set(ctx, seen_.top, shared_->words.top, position);
+    }
+    /// Continuations of these lanes run next, in this warp.
+    template <class Ctx>
+    LANEWAY_FN void push_all_ready(Ctx& ctx, lane_mask pushed, std::uint32_t tag, std::uint32_t place) {
+        if ((pushed >> ctx.lane() & 1) != 0) {
+            const std::uint32_t at = seen_.ready + static_cast<std::uint32_t>(rank_in(ctx, pushed));
+            shared_->next[at % channel_stacks_ref::max_ready] = {tag, place};
+        }
+        set(ctx, seen_.ready, shared_->words.ready, seen_.ready + static_cast<std::uint32_t>(Ctx::count_lanes(pushed)));
     }
     /// Takes up to one continuation for each lane; returns how many, and lanes below that get one.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t pop_ready(Ctx& ctx, ready_frame& mine) const {
+    [[nodiscard]] LANEWAY_FN std::uint32_t pop_ready(Ctx& ctx, ready_frame& mine) {
         constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
-        const std::uint32_t all = n_ready(ctx);
-        const std::uint32_t count = all < lanes ? all : lanes;
+        const std::uint32_t count = seen_.ready < lanes ? seen_.ready : lanes, left = seen_.ready - count;
+        ctx.sync(full_warp<Ctx>);  // another lane may have put it there
         if (static_cast<std::uint32_t>(ctx.lane()) < count) {
-            mine = shared_->next[all - count + static_cast<std::uint32_t>(ctx.lane())];
+            mine = shared_->next[left + static_cast<std::uint32_t>(ctx.lane())];
         }
         ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() == 0) ctx.store(&shared_->ready, all - count, order::relaxed, scope::block);
-        ctx.sync(full_warp<Ctx>);
+        set(ctx, seen_.ready, shared_->words.ready, left);
         return count;
     }
     /// The frames at the places of lanes that are `mine` are free.
     template <class Ctx>
-    LANEWAY_FN void free_frames(Ctx& ctx, bool mine, std::uint32_t place) const {
+    LANEWAY_FN void free_frames(Ctx& ctx, bool mine, std::uint32_t place) {
         const std::uint32_t owner = place >> ready_frame::frame_bits;
         const std::uint32_t index = place % (1u << ready_frame::frame_bits);
         if (mine && owner != warp_) {
@@ -234,17 +259,15 @@ public:
                          std::uint32_t{1} << index % 32, order::release, scope::device);
         }
         const lane_mask own = ctx.ballot(full_warp<Ctx>, mine && owner == warp_);
-        const std::uint32_t unused = shared_->unused;
-        ctx.sync(full_warp<Ctx>);
         if (mine && owner == warp_) {
-            shared_->frames[unused + static_cast<std::uint32_t>(rank_in(ctx, own))] = static_cast<std::uint16_t>(index);
+            const std::uint32_t at = seen_.unused + static_cast<std::uint32_t>(rank_in(ctx, own));
+            shared_->frames[at] = static_cast<std::uint16_t>(index);
         }
-        if (ctx.lane() == 0) shared_->unused = unused + static_cast<std::uint32_t>(Ctx::count_lanes(own));
-        ctx.sync(full_warp<Ctx>);
+        set(ctx, seen_.unused, shared_->words.unused, seen_.unused + static_cast<std::uint32_t>(Ctx::count_lanes(own)));
     }
     /// Takes back the frames that other warps have freed.
     template <class Ctx>
-    LANEWAY_FN void collect_frames(Ctx& ctx) const {
+    LANEWAY_FN void collect_frames(Ctx& ctx) {
         constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
         std::uint32_t* const words = all_.returned + std::uint64_t{warp_} * all_.returned_words();
         for (std::uint32_t first = 0; first < all_.returned_words(); first += lanes) {
@@ -255,25 +278,24 @@ public:
                 bits = ctx.exchange(words + w, 0u, order::acquire, scope::device);
             }
             const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(bits));
-            const std::uint32_t end = shared_->unused + inclusive_scan(ctx, full_warp<Ctx>, count);
+            const std::uint32_t end = seen_.unused + inclusive_scan(ctx, full_warp<Ctx>, count);
             for (std::uint32_t i = end - count; bits != 0; bits &= bits - 1, ++i) {
                 shared_->frames[i] =
                     static_cast<std::uint16_t>(32 * w + static_cast<std::uint32_t>(Ctx::first_lane(bits)));
             }
-            ctx.sync(full_warp<Ctx>);
-            if (ctx.lane() == Ctx::warp_lanes - 1) shared_->unused = end;
-            ctx.sync(full_warp<Ctx>);
+            set(ctx, seen_.unused, shared_->words.unused, ctx.shuffle(full_warp<Ctx>, end, Ctx::warp_lanes - 1));
         }
     }
-    [[nodiscard]] LANEWAY_FN std::uint32_t unused_frames() const { return shared_->unused; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t unused_frames() const { return seen_.unused; }
     /// Calls `each(frame)` for the frames that are in use, on any of the lanes. At the end, as the words of frames that
     /// other warps have freed mark all that are free from then on.
     template <class Ctx, class Each>
-    LANEWAY_FN void each_used_frame(Ctx& ctx, Each&& each) const {
+    LANEWAY_FN void each_used_frame(Ctx& ctx, Each&& each) {
         collect_frames(ctx);
-        if (shared_->unused == all_.frames) return;
+        if (seen_.unused == all_.frames) return;
+        ctx.sync(full_warp<Ctx>);
         std::uint32_t* const words = all_.returned + std::uint64_t{warp_} * all_.returned_words();
-        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < shared_->unused; i += Ctx::warp_lanes) {
+        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < seen_.unused; i += Ctx::warp_lanes) {
             const std::uint32_t index = shared_->frames[i];
             ctx.fetch_or(words + index / 32, std::uint32_t{1} << index % 32, order::relaxed, scope::device);
         }
@@ -285,12 +307,21 @@ public:
     }
 
 private:
+    /// One of the words, as the warp has seen it and as lanes share it.
+    template <class Ctx>
+    static LANEWAY_FN void set(Ctx& ctx, std::uint32_t& seen, std::uint32_t& shared, std::uint32_t value) {
+        seen = value;
+        if (ctx.lane() == 0) shared = value;
+    }
+
     const channel_stacks_ref& all_;
+    bool keeps_;
     warp_stack_shared* shared_;
     std::uint32_t warp_;
     std::uint32_t* tags_;
     std::byte* slots_;
     std::uint32_t bottom_ = 0;  ///< position of the lowest element
+    warp_stack_words seen_;     ///< as the warp has left them
     std::uint32_t space_;       ///< elements that lanes may produce; the rest is for what is put back
 };
 

@@ -104,10 +104,11 @@ struct fork_root {
 template <class Child, class Next>
 class fork_children {
 public:
-    fork_children() = default;
+    /// Without room.
+    explicit LANEWAY_FN fork_children(channel_node& node) : node_(node) {}
     LANEWAY_FN fork_children(channel_node& node, const reserved_elements<fork_element<Child>>& children,
                              fork_element<Next>& next)
-        : node_(&node), children_(children), next_(&next) {}
+        : node_(node), children_(children), next_(&next) {}
 
     /// False where there was no room.
     explicit LANEWAY_FN operator bool() const { return next_ != nullptr; }
@@ -135,12 +136,12 @@ public:
         const std::uint32_t shared = children_stay ? 0 : fork_header::is_shared;
         ctx.store(&next_->header.open, spawned_ | shared, order::relaxed, scope::device);
         // What follows runs where the last child ends, or where it is found.
-        if (!children_stay || (next_->queue & stack_tag::kept) == 0) share_frames(ctx, *node_, next_->header.parent);
-        if (children_) node_->tfree(ctx, children_, spawned_);
+        if (!children_stay || (next_->queue & stack_tag::kept) == 0) share_frames(ctx, node_, next_->header.parent);
+        if (children_) node_.tfree(ctx, children_, spawned_);
         if (spawned_ == 0) {
-            node_->enq_place(ctx, next_->queue, next_->place);
+            node_.enq_place(ctx, next_->queue, next_->place);
         } else {
-            node_->enq(ctx, children_.first_of(spawned_));
+            node_.enq(ctx, children_.first_of(spawned_));
         }
     }
 
@@ -152,7 +153,7 @@ private:
     template <class Ctx>
     LANEWAY_FN void spawn_at(Ctx& ctx, const typename Child::arguments& arguments, std::uint32_t result_at) {
         if (spawned_ == children_.size()) {
-            const channel_set_ref& set = node_->set();
+            const channel_set_ref& set = node_.set();
             (void)fail(ctx, status::too_many_at_once, operation::produce, -1,
                        set.in_faults(set.channel_of(children_.queue() % set.queues_a_shard)), children_.size());
             return;
@@ -162,7 +163,7 @@ private:
         child.arguments = arguments;
     }
 
-    channel_node* node_ = nullptr;
+    channel_node& node_;
     reserved_elements<fork_element<Child>> children_;
     fork_element<Next>* next_ = nullptr;
     std::uint32_t spawned_ = 0;
@@ -199,18 +200,11 @@ public:
                 *to = result;
             }
         }
-        auto* const parent = reinterpret_cast<fork_header*>(header_.parent);
-        bool is_last = false;
-        if (node_.owns(header_.parent) && close_in_warp(ctx, *parent, is_last)) {
-            // All children end in this warp, which runs what follows later, behind a barrier of its lanes.
-            if (!is_last) return;
-            const auto* const where = reinterpret_cast<const std::uint32_t*>(parent + 1);
-            return node_.enq_place(ctx, where[0], where[1]);
+        if constexpr (width_of<Own> == task_width::block) {
+            end_now(ctx);
+        } else {
+            node_.note_ended(header_.parent);
         }
-        go_before(ctx, header_.parent);
-        if (node_.close_later(ctx, header_.parent)) return;
-        shared_fence(ctx, order::release, scope::device);
-        close_child(ctx, node_, header_.parent);
     }
 
     /// Room for `count` children of a function, and for the continuation that follows them, which begins with these
@@ -230,7 +224,7 @@ public:
         // freed.
         const auto children = node_.talloc_at(ctx, channel_of<Child>(), level() + 1, count);
         yields_ = count != 0 && !children;
-        if (yields_) return {};
+        if (yields_) return fork_children<Child, Next>(node_);
         // A continuation that may find no room itself waits in its channel, where whoever has room finds it; and one of
         // children that end in whole blocks, where these have no stack to run it from.
         constexpr bool blocks_keep = ((width_of<Functions> == task_width::block || is_continuation<Functions>)&&...);
@@ -239,7 +233,7 @@ public:
         if (frame.at == nullptr) {
             if (children) node_.tfree(ctx, children);
             yields_ = true;
-            return {};
+            return fork_children<Child, Next>(node_);
         }
         fork_element<Next>& next = *frame.at;
         next.header = {header_.parent, header_.result_at, 0};
@@ -254,39 +248,32 @@ public:
 private:
     /// That of the function, of which a continuation's element lies one less deep.
     [[nodiscard]] LANEWAY_FN std::uint32_t level() const { return node_.level() + (is_continuation<Own> ? 1 : 0); }
-    /// Counts one child less of a continuation whose children all end in this warp, or block. False, and nothing has
-    /// happened, where some may end elsewhere, as a lane of the warp may have said just now. `is_last`: it was the
-    /// last.
+    /// The end of a task of a block, of which one lane tells.
     template <class Ctx>
-    static LANEWAY_FN bool close_in_warp(Ctx& ctx, fork_header& parent, bool& is_last) {
-        if constexpr (width_of<Own> == task_width::block) {
-            // Nothing else of the block runs meanwhile, which one lane finishes, so no atomic operation is needed.
-            const std::uint32_t open = ctx.load(&parent.open, order::relaxed, scope::block);
-            if ((open & fork_header::is_shared) != 0) return false;
-            ctx.store(&parent.open, open - 1, order::relaxed, scope::block);
-            is_last = open == 1;
-            return true;
-        } else {
-            const lane_mask siblings = mates(ctx, ctx.converged(), &parent);
-            ctx.sync(siblings);  // the results of all come before what one tells
-            const std::uint32_t left = once(ctx, siblings, [&] { return count_down(ctx, parent, siblings); });
-            is_last = left == 0 && elected(ctx, siblings);
-            return (left & fork_header::is_shared) == 0;
+    LANEWAY_FN void end_now(Ctx& ctx) {
+        auto* const parent = reinterpret_cast<fork_header*>(header_.parent);
+        bool is_last = false;
+        if (node_.owns(header_.parent) && close_in_block(ctx, *parent, is_last)) {
+            // All children end in this block, which runs what follows later, behind a barrier.
+            if (!is_last) return;
+            const auto* const where = reinterpret_cast<const std::uint32_t*>(parent + 1);
+            return node_.enq_place(ctx, where[0], where[1]);
         }
+        go_before(ctx, header_.parent);
+        if (node_.close_later(ctx, header_.parent)) return;
+        shared_fence(ctx, order::release, scope::device);
+        close_child(ctx, node_, header_.parent);
     }
-    /// Counts the children of these lanes, together: each compare-exchange that fails is one more trip to memory. How
-    /// many are left; is_shared: as above.
+    /// Counts one child less of a continuation whose children all end in this block. False, and nothing has happened,
+    /// where some may end elsewhere. `is_last`: it was the last. Nothing else of the block runs meanwhile, so no atomic
+    /// operation is needed.
     template <class Ctx>
-    static LANEWAY_FN std::uint32_t count_down(Ctx& ctx, fork_header& parent, lane_mask siblings) {
-        const auto ended = static_cast<std::uint32_t>(Ctx::count_lanes(siblings));
-        std::uint32_t open = ctx.load(&parent.open, order::relaxed, scope::block);
-        while ((open & fork_header::is_shared) == 0) {
-            // Partner: share_frames, of a lane of the warp, behind which others see the results.
-            if (ctx.compare_exchange(&parent.open, open, open - ended, order::release, scope::block)) {
-                return open - ended;
-            }
-        }
-        return fork_header::is_shared;
+    static LANEWAY_FN bool close_in_block(Ctx& ctx, fork_header& parent, bool& is_last) {
+        const std::uint32_t open = ctx.load(&parent.open, order::relaxed, scope::block);
+        if ((open & fork_header::is_shared) != 0) return false;
+        ctx.store(&parent.open, open - 1, order::relaxed, scope::block);
+        is_last = open == 1;
+        return true;
     }
 
     template <class Function>
@@ -308,6 +295,18 @@ struct fork_frames {
     static LANEWAY_FN void leave(Ctx& ctx, const warp_stack& stack, std::byte* element) {
         share_frames(ctx, stack, reinterpret_cast<fork_header*>(element)->parent);
     }
+    /// Lanes of a warp have run, and some have ended tasks. `stack`: of the warp, which has looked at it; null: there
+    /// is none. The whole warp.
+    template <class Ctx>
+    static LANEWAY_FN void end_tasks(Ctx& ctx, channel_node& node, warp_stack* stack) {
+        std::byte* const parent = node.ended();
+        std::uint32_t ends = node.ends();
+        for (lane_mask open = 0; (open = ctx.ballot(full_warp<Ctx>, ends != 0)) != 0; ends -= ends != 0 ? 1 : 0) {
+            const bool keeps = stack != nullptr && stack->keeps();
+            const lane_mask others = keeps ? close_in_warp(ctx, *stack, open, parent) : open;
+            if (others != 0) close_others(ctx, node, stack, others, parent);
+        }
+    }
     /// A child of a continuation has ended, behind a release shared_fence.
     template <class Ctx>
     static LANEWAY_FN void end_child(Ctx& ctx, channel_node& node, std::byte* parent) {
@@ -316,6 +315,46 @@ struct fork_frames {
     /// The tag of a frame that holds a continuation.
     static LANEWAY_FN std::uint32_t tag_of(const std::byte* frame) {
         return *reinterpret_cast<const std::uint32_t*>(frame + sizeof(fork_header));
+    }
+
+private:
+    /// Counts the children of lanes in `open` whose continuations wait in frames of their warp, and have no children
+    /// that may end elsewhere: those of one together, and without an atomic operation, as only this warp counts there.
+    /// Runs what follows where they were the last. The other lanes of `open`.
+    template <class Ctx>
+    static LANEWAY_FN lane_mask close_in_warp(Ctx& ctx, warp_stack& stack, lane_mask open, std::byte* parent) {
+        auto* const header = reinterpret_cast<fork_header*>(parent);
+        const bool is_own = (open >> ctx.lane() & 1) != 0 && stack.owns(parent);
+        const lane_mask siblings =
+            ctx.match(full_warp<Ctx>, is_own ? reinterpret_cast<std::uint64_t>(parent) : std::uint64_t{0});
+        // Partner: share_frames, of this warp, behind which others see the results.
+        std::uint32_t left = is_own ? ctx.load(&header->open, order::relaxed, scope::block) : fork_header::is_shared;
+        ctx.sync(full_warp<Ctx>);  // all have looked
+        const bool counts = (left & fork_header::is_shared) == 0, tells = counts && elected(ctx, siblings);
+        left -= static_cast<std::uint32_t>(Ctx::count_lanes(siblings));
+        if (tells) ctx.store(&header->open, left, order::relaxed, scope::block);
+        const bool is_last = tells && left == 0;
+        std::uint32_t tag = 0, place = 0;
+        if (is_last) {
+            const auto* const where = reinterpret_cast<const std::uint32_t*>(header + 1);
+            tag = where[0];
+            place = where[1];
+        }
+        stack.push_all_ready(ctx, ctx.ballot(full_warp<Ctx>, is_last), tag, place);
+        return open & ~ctx.ballot(full_warp<Ctx>, counts);
+    }
+    /// Lanes of `ended` have ended children of other continuations: the warp notes them, or tells of them now.
+    template <class Ctx>
+    static LANEWAY_FN void close_others(Ctx& ctx, channel_node& node, warp_stack* stack, lane_mask ended,
+                                        std::byte* parent) {
+        if ((ended >> ctx.lane() & 1) != 0) go_before(ctx, parent);
+        const bool keeps = stack != nullptr && stack->keeps();
+        const lane_mask now = keeps ? stack->note_all_closed(ctx, ended, parent) : ended;
+        if (now == 0) return;
+        ctx.sync(full_warp<Ctx>);
+        shared_fence(ctx, order::release, scope::device);
+        if ((now >> ctx.lane() & 1) != 0) close_child(ctx, node, parent);
+        if (keeps) stack->look(ctx);
     }
 };
 

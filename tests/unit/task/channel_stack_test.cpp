@@ -19,7 +19,7 @@ struct one_stack {
 
     channel_stacks_ref all;
     warp_stack_shared shared{};
-    warp_stack stack{all, &shared, 0, 1};
+    warp_stack stack{all, true, &shared, 0, 1};
 };
 
 TEST(channel_stack_test, AWarpNotesAsManyEndedChildrenAsItHasRoomFor) {
@@ -31,10 +31,12 @@ TEST(channel_stack_test, AWarpNotesAsManyEndedChildrenAsItHasRoomFor) {
         for (std::uint32_t i = 0; i < parents.size(); ++i) {
             EXPECT_EQ(kept.stack.note_closed(lane.ctx, &parents[i]), i < channel_stacks_ref::max_closed);
         }
-        ASSERT_EQ(kept.stack.n_closed(lane.ctx), channel_stacks_ref::max_closed);
+        kept.stack.look(lane.ctx);
+        ASSERT_EQ(kept.stack.n_closed(), channel_stacks_ref::max_closed);
         for (std::uint32_t i = 0; i < channel_stacks_ref::max_closed; ++i) EXPECT_EQ(kept.stack.closed(i), &parents[i]);
         kept.stack.clear_closed(lane.ctx);
-        EXPECT_EQ(kept.stack.n_closed(lane.ctx), 0u);
+        kept.stack.look(lane.ctx);
+        EXPECT_EQ(kept.stack.n_closed(), 0u);
     }
     one_stack without_frames(0);
     without_frames.stack.open(lane.ctx);
@@ -56,12 +58,14 @@ TEST(channel_stack_test, OneFenceTellsOfManyChildrenAndOnlyTheLastAcquires) {
     shared_fence(lane.ctx, order::release, scope::device);
     for (auto* const at : {&first, &second, &first}) close_child(lane.ctx, node, reinterpret_cast<std::byte*>(at));
     EXPECT_EQ(lane.ctx.acquires, 0);
-    EXPECT_EQ(kept.stack.n_ready(lane.ctx), 0u);
+    kept.stack.look(lane.ctx);
+    EXPECT_EQ(kept.stack.n_ready(), 0u);
     for (auto* const at : {&first, &second}) close_child(lane.ctx, node, reinterpret_cast<std::byte*>(at));
     EXPECT_EQ(lane.ctx.acquires, 2);
     EXPECT_EQ(lane.ctx.releases, 1);
     EXPECT_EQ(lane.ctx.ordered, 0);
-    ASSERT_EQ(kept.stack.n_ready(lane.ctx), 2u);
+    kept.stack.look(lane.ctx);
+    ASSERT_EQ(kept.stack.n_ready(), 2u);
     EXPECT_EQ(kept.shared.next[0].place, 7u);
     EXPECT_EQ(kept.shared.next[1].place, 8u);
 }

@@ -29,16 +29,16 @@ public:
     __device__ static int first_lane(lane_mask mask) { return __ffs(static_cast<int>(mask)) - 1; }
 
     __device__ explicit context(const pe_environment& env)
-        : env_(env), lane_(static_cast<int>(threadIdx.x % 32)), warp_(static_cast<int>(threadIdx.x / 32)),
-          deadline_ns_(global_timer_ns() + env.timeout_ns) {}
+        : env_(env), deadline_ns_(global_timer_ns() + env.timeout_ns) {}
 
     __device__ int pe() const { return env_.pe; }
     __device__ int n_pes() const { return env_.n_pes; }
     __device__ int block() const { return static_cast<int>(blockIdx.x); }
     __device__ int n_blocks() const { return static_cast<int>(gridDim.x); }
-    __device__ int warp() const { return warp_; }
+    __device__ int warp() const { return static_cast<int>(threadIdx.x / 32); }
     __device__ int n_warps() const { return static_cast<int>(blockDim.x / 32); }
-    __device__ int lane() const { return lane_; }
+    // Not kept in the context: what calls functions of their own has that in memory, and would load it each time.
+    __device__ int lane() const { return static_cast<int>(threadIdx.x % 32); }
     /// Place among the lanes that run the application's functor, over all PEs of the job and among those of its PE; set
     /// by the runtime.
     __device__ std::uint64_t rank() const { return rank_.before + rank_.local; }
@@ -54,7 +54,7 @@ public:
     // of a warp come through one function at different times and meet inside. So the mask is made from something of
     // each lane's own as well, a bit that is always 0: then collectives tell the groups apart. The bit is of a sum, as
     // the compiler knows that of a lane's number alone, and takes clocks for the same in all lanes (docs/design/0079).
-    __device__ lane_mask converged() { return __activemask() | static_cast<lane_mask>((lane_ + env_.n_pes) >> 31); }
+    __device__ lane_mask converged() { return __activemask() | static_cast<lane_mask>((lane() + n_blocks()) >> 31); }
     __device__ bool is_alone() const { return __popc(__activemask()) == 1; }
     __device__ void sync(lane_mask mask) {
         with_mask(mask, [](lane_mask lanes) { __syncwarp(lanes); });
@@ -210,8 +210,6 @@ private:
     }
 
     const pe_environment& env_;
-    int lane_;
-    int warp_;
     lane_rank rank_;
     std::uint64_t deadline_ns_;
 };
