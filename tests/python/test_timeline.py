@@ -213,6 +213,20 @@ def test_the_page_of_a_timeline(laneway: Run, tmp_path: Path) -> None:
     assert len(clips) == len(set(clips)), "marks and clips of different pictures have names of their own"
 
 
+def test_a_page_without_a_name_is_beside_its_timeline(laneway: Run, tmp_path: Path, recorded: Path) -> None:
+    folder = tmp_path / "work" / "far"
+    folder.mkdir()
+    for name, made in (("run.json", "run.html"), ("run.1.json", "run.1.html"), ("run", "run.html")):
+        (folder / name).write_bytes(recorded.read_bytes())
+        done = laneway("report", f"far/{name}")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"far/{made}: ")
+        assert names(folder) == sorted([name, made]), "and nothing in the folder that the command starts in"
+        assert (folder / name).read_bytes() == recorded.read_bytes()
+        (folder / name).unlink()
+        (folder / made).unlink()
+
+
 def test_text_in_a_page_is_text(recorded: Path) -> None:
     trace = json.loads(recorded.read_text())
     trace["otherData"]["notes"]["program"] = "<script>alert(1)</script>"
@@ -259,16 +273,20 @@ def test_the_command_refuses_in_one_line(laneway: Run, tmp_path: Path, recorded:
     (work / "cut.json").write_bytes(recorded.read_bytes()[:-100])
     for words in (
         ("cut.json", "-o", "t.html"),
+        ("cut.json",),
         ("none.json", "-o", "t.html"),
         (".", "-o", "t.html"),
+        (".",),
         (recorded, "-o", "t.txt"),
         (recorded, "-o", "no/folder/t.html"),
     ):
         done = laneway("report", *words)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     (work / "both.html").write_bytes(recorded.read_bytes())
-    done = laneway("report", "both.html", "-o", "both.html")
-    assert (done.returncode, "the command reads it" in done.stderr) == (2, True)
+    for words in (("both.html", "-o", "both.html"), ("both.html",)):
+        done = laneway("report", *words)
+        assert (done.returncode, "the command reads it" in done.stderr) == (2, True)
+    assert (work / "both.html").read_bytes() == recorded.read_bytes()
     assert names(work) == ["both.html", "cut.json"]
 
 
