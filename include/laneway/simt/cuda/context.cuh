@@ -54,7 +54,7 @@ public:
     // of a warp come through one function at different times and meet inside. So the mask is made from something of
     // each lane's own as well, a bit that is always 0: then collectives tell the groups apart. The bit is of a sum, as
     // the compiler knows that of a lane's number alone, and takes clocks for the same in all lanes (docs/design/0079).
-    __device__ lane_mask converged() { return __activemask() | static_cast<lane_mask>((lane() + n_blocks()) >> 31); }
+    __device__ lane_mask converged() { return __activemask() | static_cast<lane_mask>((lane() + env_.n_pes) >> 31); }
     __device__ bool is_alone() const { return __popc(__activemask()) == 1; }
     __device__ void sync(lane_mask mask) {
         with_mask(mask, [](lane_mask lanes) { __syncwarp(lanes); });
