@@ -6,7 +6,7 @@ What the package compares with one core of its own is also compared with SciPy a
 What takes more than some four seconds of a core waits for LANEWAY_LONG=1, and a smaller one of its kind, or fewer
 devices, stand for it: see `takes_long`, SHAPES, FEW_DEVICES and LONG_SHAPES. On a path of 10^6 vertices nothing is done
 side by side: a level is a round, which has barriers where there are several devices, and by other methods a device
-waits until the search comes to its part. Ranks of a star go to and fro between hub and leaves for many rounds. A
+waits until the search comes to its part. Ranks of a star swing between hub and leaves for many rounds. A
 complete graph of 3,000 vertices has 4.5 billion triangles, and ranks by residual push are compared anew for each list
 of devices.
 """
