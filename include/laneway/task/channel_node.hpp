@@ -113,16 +113,12 @@ public:
     template <class Ctx, class T>
     [[nodiscard]] LANEWAY_FN reserved_elements<T> talloc_shared(Ctx& ctx, channel<T> to, std::uint32_t level,
                                                                 std::uint32_t count) {
-        const channel_layout& layout = set_.channels[to.number];
-        const std::uint32_t number = queue_at(to.number, level);
+        std::uint64_t first = no_space;
+        reconverging(ctx, [&] { first = reserve_in(ctx, set_, shard_, to.number, level, count, first_in_); });
+        if (first == no_space) return {};
         const channel_queue_ref queue = set_.queue(shard_, to.number, level);
-        std::uint64_t first = 0;
-        const std::uint32_t margin = first_in_ == no_queue ? layout.margin
-                                     : first_in_ == number ? 0
-                                                           : layout.margin / 2;
-        const lane_mask mask = mates(ctx, ctx.converged(), set_.identity_of(number) + (first_in_ == no_queue ? 0 : 1));
-        if (!queue.reserve(ctx, mask, count, first, margin)) return {};
-        return {queue.element(0), layout.width, layout.element_bytes, number, first, count};
+        const channel_layout& layout = set_.channels[to.number];
+        return {queue.element(0), layout.width, layout.element_bytes, queue_at(to.number, level), first, count};
     }
     /// A place for the continuation of a function, as talloc_at gives one. `kept`: it may be a frame of the warp.
     template <class Ctx, class T>
@@ -168,10 +164,9 @@ public:
             }
             return;
         }
-        const channel_queue_ref queue = set_.queue(elements.queue());
-        for (std::uint32_t i = from; i < elements.size(); ++i) {
-            const lane_mask mask = mates(ctx, ctx.converged(), set_.identity_of(elements.queue()));
-            (void)queue.release(ctx, mask, queue.place_of(elements.first() + i));
+        if (from < elements.size()) {
+            reconverging(
+                ctx, [&] { release_in(ctx, set_, elements.queue(), elements.first() + from, elements.size() - from); });
         }
     }
     /// Makes the element at a place of a queue ready, as enq does, or the continuation in a frame.
@@ -254,6 +249,34 @@ protected:
     }
 
 private:
+    static constexpr std::uint64_t no_space = ~std::uint64_t{0};
+
+    // Functions of their own: where warps keep what they produce few elements come to queues, and the code of these
+    // would lie between what each element runs.
+
+    /// Position of the first of `count` elements of a queue; no_space.
+    template <class Ctx>
+    static LANEWAY_SLOW std::uint64_t reserve_in(Ctx& ctx, const channel_set_ref& set, std::uint32_t shard,
+                                                 std::uint32_t channel, std::uint32_t level, std::uint32_t count,
+                                                 std::uint32_t first_in) {
+        const channel_layout& layout = set.channels[channel];
+        const std::uint32_t number = shard * set.queues_a_shard + layout.first_queue + level;
+        const std::uint32_t margin = first_in == no_queue ? layout.margin : first_in == number ? 0 : layout.margin / 2;
+        const lane_mask mask = mates(ctx, ctx.converged(), set.identity_of(number) + (first_in == no_queue ? 0 : 1));
+        std::uint64_t first = 0;
+        return set.queue(shard, channel, level).reserve(ctx, mask, count, first, margin) ? first : no_space;
+    }
+    /// Frees `count` elements of a queue, from a position on.
+    template <class Ctx>
+    static LANEWAY_SLOW void release_in(Ctx& ctx, const channel_set_ref& set, std::uint32_t number, std::uint64_t first,
+                                        std::uint32_t count) {
+        const channel_queue_ref queue = set.queue(number);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            const lane_mask mask = mates(ctx, ctx.converged(), set.identity_of(number));
+            (void)queue.release(ctx, mask, queue.place_of(first + i));
+        }
+    }
+
     const channel_set_ref& set_;
     std::uint32_t shard_;
     std::uint32_t level_;

@@ -70,5 +70,61 @@ TEST(channel_stack_test, OneFenceTellsOfManyChildrenAndOnlyTheLastAcquires) {
     EXPECT_EQ(kept.shared.next[1].place, 8u);
 }
 
+/// A continuation in a frame of a warp's, with so many children that have not ended.
+struct in_frame {
+    explicit in_frame(std::uint32_t open) {
+        kept.all.frame_bytes = sizeof at;
+        kept.all.frame_data = reinterpret_cast<std::byte*>(&at);
+        at.header.open = open;
+        at.queue = stack_tag::of(0, 0);
+        at.place = 7;
+        kept.stack.open(lane.ctx);
+    }
+    /// A task below it ends, `times` times.
+    void end_task(int times = 1) {
+        channel_node node(set, 0, 0, channel_node::no_queue, &kept.stack);
+        for (int i = 0; i < times; ++i) node.note_ended(reinterpret_cast<std::byte*>(&at));
+        fork_frames::end_tasks(lane.ctx, node, &kept.stack);
+    }
+
+    counting_lane lane;
+    one_stack kept{32};
+    channel_set_ref set;
+    fork_element<follows_two> at{};
+};
+
+TEST(channel_stack_test, TasksOfTheirOwnWarpEndWithoutFencesAndTheLastRunsWhatFollows) {
+    in_frame frame(3);
+    frame.end_task();
+    EXPECT_EQ(frame.at.header.open, 2u);
+    EXPECT_EQ(frame.kept.stack.n_ready(), 0u);
+    frame.end_task();
+    frame.end_task();
+    ASSERT_EQ(frame.kept.stack.n_ready(), 1u);
+    EXPECT_EQ(frame.kept.shared.words.ready, 1u);
+    EXPECT_EQ(frame.kept.shared.next[0].place, 7u);
+    EXPECT_EQ(frame.kept.stack.n_closed(), 0u);
+    EXPECT_EQ(frame.lane.ctx.releases + frame.lane.ctx.acquires + frame.lane.ctx.ordered, 0);
+}
+
+TEST(channel_stack_test, ATaskThatEndsTwiceIsCountedTwice) {
+    in_frame frame(3);
+    frame.end_task(2);
+    EXPECT_EQ(frame.at.header.open, 1u);
+    EXPECT_EQ(frame.kept.stack.n_ready(), 0u);
+}
+
+TEST(channel_stack_test, TasksWhoseContinuationOthersMaySeeAreNotedWhileThereIsRoom) {
+    in_frame frame(100 | fork_header::is_shared);
+    for (std::uint32_t i = 0; i < channel_stacks_ref::max_closed; ++i) frame.end_task();
+    EXPECT_EQ(frame.kept.stack.n_closed(), channel_stacks_ref::max_closed);
+    EXPECT_EQ(frame.at.header.open, 100 | fork_header::is_shared);
+    EXPECT_EQ(frame.lane.ctx.releases, 0);
+    frame.end_task();  // told at once
+    EXPECT_EQ(frame.at.header.open, 99 | fork_header::is_shared);
+    EXPECT_EQ(frame.lane.ctx.releases, 1);
+    EXPECT_EQ(frame.kept.stack.n_closed(), channel_stacks_ref::max_closed);
+}
+
 }  // namespace
 }  // namespace laneway::test
