@@ -134,7 +134,7 @@ LANEWAY_FN auto once(Ctx& ctx, lane_mask mask, Produce&& produce) {
     return ctx.shuffle(mask, result, Ctx::first_lane(mask));
 }
 
-/// Calls `run()` for a whole warp, whose lanes come together and go on together. For functions of their own
+/// Calls `run()` for lanes that come together, a whole warp or some, and go on together. For functions of their own
 /// (LANEWAY_SLOW) in which lanes take several ways and call further functions: lanes may come out of such a function
 /// apart, and ptxas, which takes them for together as they went in together, leaves some of them out of the next
 /// collective (docs/design/0105).
