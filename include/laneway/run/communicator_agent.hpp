@@ -293,18 +293,16 @@ public:
     /// When all is done: a request that nobody has waited for is an error of the program, and host threads hear what
     /// became of theirs.
     LANEWAY_FN void close(Ctx& ctx) {
-        if (host_.n_slots == 0) return refuse_left(ctx, ctx.local_rank(), ctx.local_size());
-        if (ctx.block() != 0 || ctx.warp() != 0) return;
-        // The requests of host threads are free before others look for any that is not.
-        if (ctx.lane() == 0) host_message_turn<Ctx, message_calls<Ctx, Out>>(host_, calls_).answer_all(ctx);
-        ctx.sync(full_warp<Ctx>);
-        refuse_left(ctx, static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes));
-    }
-
-private:
-    /// Every so many requests, from the first on.
-    LANEWAY_SLOW void refuse_left(Ctx& ctx, std::uint64_t first, std::uint64_t step) {
-        for (std::uint64_t i = first; i < view_.n_requests + view_.n_looks; i += step) {
+        // Where host threads have requests, one warp ends these before it looks for any that is left.
+        const bool alone = host_.n_slots != 0;
+        if (alone) {
+            if (ctx.block() != 0 || ctx.warp() != 0) return;
+            if (ctx.lane() == 0) host_message_turn<Ctx, message_calls<Ctx, Out>>(host_, calls_).answer_all(ctx);
+            ctx.sync(full_warp<Ctx>);
+        }
+        const auto lane = static_cast<std::uint64_t>(ctx.lane()), lanes = static_cast<std::uint64_t>(Ctx::warp_lanes);
+        const std::uint64_t step = alone ? lanes : ctx.local_size();
+        for (std::uint64_t i = alone ? lane : ctx.local_rank(); i < view_.n_requests + view_.n_looks; i += step) {
             const request_word now{ctx.load(&view_.requests[i].word, order::relaxed, scope::device)};
             if (now.state() == request_word::free || stopped(ctx)) continue;
             if (ctx.load(&view_.requests[i].waited, order::relaxed, scope::device) == request_slot::by_host) continue;
@@ -314,6 +312,8 @@ private:
                        key.tag, view_.number);
         }
     }
+
+private:
     template <class Data>
     [[nodiscard]] LANEWAY_FN message_buffer buffer_for(const Data& data, std::uint64_t count) const {
         return buffer_of(shared_.ends.environment, data, count);

@@ -176,7 +176,7 @@ inline litmus_result run_litmus(const options& o, std::uint32_t slots, litmus_va
     const int pes = machine.n_pes();
     launch_shape shape = small_grid(machine);
     // Each warp of a CPU device is a thread, which passes every message by hand where there are more than cores.
-    if (machine.has_gpus()) shape.blocks = o.devices.find("cpu") == std::string::npos ? 32 : 4;
+    if (machine.has_gpus()) shape.blocks = is_mixed(o.devices) ? 4 : 32;
     const bool lone = variant.lone_sender;
     const std::uint32_t senders = lone ? 1 : litmus_program::max_senders(pes, shape);
     const std::uint32_t each = is_checked(o.devices) ? 12 : machine.has_gpus() ? (lone ? 20'000 : 2'000) : 500;
