@@ -9,6 +9,7 @@
 
 #include "laneway/simt/cuda/profiler_range.hpp"
 #include "module.hpp"
+#include "released_gil.hpp"
 #include "strings.hpp"
 
 namespace nb = nanobind;
