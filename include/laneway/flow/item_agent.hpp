@@ -38,7 +38,8 @@ public:
           scan_(&mine.queues().pe->threshold, mine.queues().blocks[ring_], &shared->threshold) {}
 
     /// Adds an item: it goes where on_send of the application says. Any lane, also in divergent code. May wait for
-    /// buffers where it leaves (back-pressure). Fails with bad_pe, or stopped or timeout when the run ends.
+    /// buffers where it leaves (back-pressure), and for the host where all queues are full. Fails with bad_pe, or
+    /// stopped or timeout when the run ends.
     LANEWAY_FN status push(Ctx& ctx, const item& made) {
         const item_route route = app().on_send(ctx, made);
         if (threw(ctx)) return status::stopped;

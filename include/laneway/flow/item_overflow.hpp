@@ -3,7 +3,9 @@
 
 #include <deque>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "laneway/base/error.hpp"
