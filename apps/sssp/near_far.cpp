@@ -1,10 +1,7 @@
 #include "near_far.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
-#include <exception>
-#include <new>
 #include <utility>
 
 #include "graph/graph_part.hpp"
@@ -27,53 +24,8 @@ bool uses_weights(const graph::graph& graph, const near_far_options& options) {
 class searcher {
 public:
     virtual ~searcher() = default;
-    /// `full`: where it begins again, why.
-    virtual near_far_result run(std::span<const std::uint64_t> sources, const near_far_options& options,
-                                std::exception_ptr& full) = 0;
+    virtual near_far_result run(std::span<const std::uint64_t> sources, const near_far_options& options) = 0;
 };
-
-/// One deadline over all searches of a call: each gets what is left. The virtual time of checked devices begins anew
-/// with each.
-class shared_deadline {
-public:
-    explicit shared_deadline(runtime& runtime) : runtime_(runtime), seconds_(runtime.timeout()) {}
-    ~shared_deadline() {
-        if (shortened_) runtime_.set_timeout(seconds_);
-    }
-    shared_deadline(const shared_deadline&) = delete;
-    shared_deadline& operator=(const shared_deadline&) = delete;
-
-    /// Before another search.
-    void begin_again() {
-        if (runtime_.machine().device(0)->id().kind == device_kind::checked) return;
-        const double left = seconds_ - std::chrono::duration<double>(clock::now() - start_).count();
-        if (left <= 0) throw timeout_error("deadline passed before a search with a larger reserve could begin");
-        runtime_.set_timeout(left);
-        shortened_ = true;
-    }
-
-private:
-    runtime& runtime_;
-    double seconds_;
-    clock::time_point start_ = clock::now();
-    bool shortened_ = false;
-};
-
-/// Calls `search(full)`. Where a search that begins again finds no memory, the caller is told why it did so.
-template <class Search>
-near_far_result telling_full(const Search& search) {
-    std::exception_ptr full;
-    try {
-        return search(full);
-    } catch (const system_error&) {
-        if (!full) throw;
-    } catch (const cuda_error&) {
-        if (!full) throw;
-    } catch (const std::bad_alloc&) {
-        if (!full) throw;
-    }
-    std::rethrow_exception(full);
-}
 
 /// One PE's rows, distances and halo copies.
 template <class Vertex>
@@ -108,49 +60,22 @@ public:
         partition_seconds_ = std::chrono::duration<double>(clock::now() - start).count();
     }
 
-    near_far_result run(std::span<const std::uint64_t> sources, const near_far_options& options,
-                        std::exception_ptr& full) override {
-        shared_deadline deadline(runtime_);
-        const std::vector<std::uint64_t> places = places_of(sources, *division_);
-        item_worklist_options sizes = options_of(options);
-        for (std::uint64_t restarts = 0;; ++restarts) {
-            try {
-                near_far_result result = search(places, sizes);
-                result.restarts = restarts;
-                return result;
-            } catch (const full_worklist&) {
-                const std::uint64_t larger = larger_reserve(sizes.reserve_items, options.reserve_bytes);
-                if (larger <= sizes.reserve_items) throw;
-                sizes.reserve_items = larger;
-                if (!full) full = std::current_exception();
-            }
-            deadline.begin_again();
-        }
-    }
-
-private:
-    near_far_result search(const std::vector<std::uint64_t>& places, const item_worklist_options& sizes) {
+    near_far_result run(std::span<const std::uint64_t> sources, const near_far_options& options) override {
+        const item_worklist_options sizes = options_of(options);
         std::vector<near_far_application<Vertex>> applications;
         for (auto& part : parts_) applications.push_back(part.application());
         item_worklist<near_far_application<Vertex>> list(runtime_.machine(), applications, sizes);
-        start(places, list);
+        start(places_of(sources, *division_), list);
         near_far_result result;
         result.report = run_items(runtime_, list);
         result.work = list.work();
-        result.reserve_items = sizes.reserve_items;
         result.delta = sizes.policy.step;
         result.partition_seconds = std::exchange(partition_seconds_, 0);
         collect(result);
         return result;
     }
 
-    /// What a reserve of so many items grows to where `bytes` are for those of all PEs: a power of two, as rings are.
-    std::uint64_t larger_reserve(std::uint64_t items, std::uint64_t bytes) const {
-        using entry = typename receive_item<near_far_application<Vertex>>::entry;
-        const std::uint64_t room = bytes / (sizeof(entry) * parts_.size());
-        return std::min({4 * items, std::bit_floor(room), std::uint64_t{channel_queue_ref::max_width}});
-    }
-
+private:
     static void require_short_rows(const graph::csr_slice<Vertex>& rows) {
         for (std::uint64_t row = 0; row < rows.vertices(); ++row) {
             if (rows.offsets[row + 1] - rows.offsets[row] < 0xfffffffe) continue;
@@ -166,12 +91,13 @@ private:
         list.policy.low_water = options.low_water.value_or(1);
         list.priorities = options.priorities;
         list.fused = options.fused;
-        // Of each kind, near and far, in the PE's memory; the reserve, of the host's, takes more where it must.
+        // Of each kind, near and far, in the PE's memory.
         constexpr std::uint64_t most = channel_queue_ref::max_width;
         list.items = options.items.value_or(std::clamp<std::uint64_t>(4 * max_rows_, 1024, most));
         list.reserve_items = options.reserve_items.value_or(std::min(2 * list.items, most));
-        // As queues are, so that what grows is what there is; the worklist refuses others.
-        if (list.reserve_items <= most) list.reserve_items = std::bit_ceil(list.reserve_items);
+        using entry = typename receive_item<near_far_application<Vertex>>::entry;
+        list.overflow_items =
+            std::max<std::uint64_t>(1, options.overflow_bytes / (sizeof(entry) * parts_.size()));  // 0 is the default
         return list;
     }
 
@@ -223,18 +149,15 @@ std::shared_ptr<searcher> make_searcher(runtime& runtime, const graph::graph& gr
 near_far_result near_far(const graph::graph& graph, std::span<const std::uint64_t> sources,
                          const near_far_options& options) {
     runtime devices(options.job);
-    const std::shared_ptr<searcher> made = make_searcher(devices, graph, options);
-    return telling_full([&](std::exception_ptr& full) { return made->run(sources, options, full); });
+    return make_searcher(devices, graph, options)->run(sources, options);
 }
 
 near_far_result near_far(resident_graph& graph, std::span<const std::uint64_t> sources,
                          const near_far_options& options) {
-    return telling_full([&](std::exception_ptr& full) {
-        return graph.with<searcher>(
-            uses_weights(graph.host(), options) ? 1 : 0, options.parts,
-            [&](runtime& devices) { return make_searcher(devices, graph.host(), options); },
-            [&](searcher& found) { return found.run(sources, options, full); });
-    });
+    return graph.with<searcher>(
+        uses_weights(graph.host(), options) ? 1 : 0, options.parts,
+        [&](runtime& devices) { return make_searcher(devices, graph.host(), options); },
+        [&](searcher& found) { return found.run(sources, options); });
 }
 
 }  // namespace laneway::apps

@@ -24,10 +24,8 @@ struct near_far_options {
     bool fused = true;                           ///< one run does all; else the host starts one for each wave
     std::optional<std::uint64_t> items;          ///< see item_worklist_options; default: 4 for each vertex of a PE
     std::optional<std::uint64_t> reserve_items;  ///< the same; default: twice as many
-    /// Where more items wait than there is room for, the search begins again with a reserve four times as large, as
-    /// long as the reserves of all PEs together take no more memory of the host than this, and the deadline, which is
-    /// that of all searches together, has not passed.
-    std::uint64_t reserve_bytes = std::uint64_t{4} << 30;
+    /// Memory that the host takes for items of all PEs for which neither have room, at most; it takes it as they come.
+    std::uint64_t overflow_bytes = std::uint64_t{4} << 30;
     std::vector<std::uint32_t> parts;  ///< PE of each vertex; empty: contiguous ranges with equal arcs
 };
 
@@ -36,15 +34,13 @@ struct near_far_result {
     std::uint64_t delta = 0;             ///< the width used
     item_work work;                      ///< items done, useful, sent, suppressed, ...
     std::uint64_t min_items = 0;         ///< vertices reached: the least that any order must do
-    std::uint64_t restarts = 0;          ///< searches that were given up, as items found no room
-    std::uint64_t reserve_items = 0;  ///< of each PE, in the search that was not; `work` and `report` are of that one
-    double partition_seconds = 0;     ///< splitting the graph and copying it to the devices; 0 where it was there
+    double partition_seconds = 0;        ///< splitting the graph and copying it to the devices; 0 where it was there
     run_report report;
 };
 
 /// Distances from the nearest of `sources`, CSR indices, of which repetitions count once. Throws usage_error for wrong
 /// devices or parts, no source and one outside the graph, a delta of 0 and a vertex with 2^32 - 2 arcs or more,
-/// timeout_error and device_fault for a failed run: full_worklist where more items wait than reserve_bytes have room
+/// timeout_error and device_fault for a failed run: full_worklist where more items wait than overflow_bytes have room
 /// for.
 near_far_result near_far(const graph::graph& graph, std::span<const std::uint64_t> sources,
                          const near_far_options& options);

@@ -28,8 +28,7 @@ void register_near_far(nb::module_& module) {
         .def_prop_ro("sent", [](const near_far_result& r) { return r.work.sent; })
         .def_prop_ro("suppressed", [](const near_far_result& r) { return r.work.suppressed; })
         .def_prop_ro("waves", [](const near_far_result& r) { return r.work.waves; })
-        .def_ro("restarts", &near_far_result::restarts)
-        .def_ro("reserve_items", &near_far_result::reserve_items)
+        .def_prop_ro("overflowed", [](const near_far_result& r) { return r.work.overflowed; })
         .def_ro("partition_seconds", &near_far_result::partition_seconds)
         .def_ro("report", &near_far_result::report);
     module.def(

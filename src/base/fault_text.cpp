@@ -74,7 +74,7 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
             return "of " + counted(record.number, "place") + " none is free" +
                    (record.what == operation::forward    ? ", see options.forward_slots"
                     : is_two_sided(record)               ? " for another request, see communicator_options.requests"
-                    : record.what == operation::put_item ? ", see item_worklist_options.items and .reserve_items"
+                    : record.what == operation::put_item ? ", see item_worklist_options.items and .overflow_items"
                                                          : "");
         case status::uneven_barrier:
             return came(record) + (record.number == 0 ? ", and other PEs wait there" : ", and the rest returned");

@@ -1,5 +1,7 @@
 #include "laneway/flow/item_queues_memory.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -39,6 +41,13 @@ std::uint64_t done_words_of(const item_queues_ref& ref) {
            channel_queue_ref::done_words(ref.reserve_width);
 }
 
+std::uint64_t overflow_items_of(std::uint64_t chosen, std::uint32_t entry_bytes, int n_pes) {
+    if (chosen != 0) return chosen;
+    const auto pages = static_cast<std::uint64_t>(std::max(1L, ::sysconf(_SC_PHYS_PAGES)));
+    const auto page_bytes = static_cast<std::uint64_t>(std::max(1L, ::sysconf(_SC_PAGESIZE)));
+    return std::max<std::uint64_t>(1, pages / 2 * page_bytes / static_cast<unsigned>(n_pes) / entry_bytes);
+}
+
 std::uint64_t waiting_in(const item_queue_words& words) { return words.channel.ready - words.channel.dispatched; }
 
 void begin_queue(item_queue_words& words, bool in_waves, bool takes_any) {
@@ -53,7 +62,8 @@ item_queues_memory::item_queues_memory(const std::shared_ptr<device>& owner, std
     : owner_(owner), ref_(lay_out(entry_bytes, rings, n_pes, options)), blocks_(owner, rings), pe_(owner, 1),
       data_(owner, std::uint64_t{rings} * (ref_.near_width + ref_.far_width) * entry_bytes),
       reserve_data_(allocate_host_visible(owner, std::uint64_t{ref_.reserve_width} * entry_bytes)),
-      control_(owner, ref_.places()), done_(owner, done_words_of(ref_)) {
+      control_(owner, ref_.places()), done_(owner, done_words_of(ref_)),
+      max_overflow_items_(overflow_items_of(options.overflow_items, entry_bytes, n_pes)) {
     ref_.blocks = blocks_.data();
     ref_.pe = pe_.data();
     ref_.data = data_.data();
@@ -77,7 +87,9 @@ void item_queues_memory::start_with(const std::byte* entries, std::uint64_t coun
                           " items on a PE that has room for " + std::to_string(room) +
                           ": see item_worklist_options.items");
     }
-    spilled_before_ = pe_.copy_out()[0].reserve.channel.ready;
+    const item_pe_words words = pe_.copy_out()[0];
+    spilled_before_ = words.reserve.channel.ready;
+    overflowed_before_ = words.overflow.entries.channel.ready;
     if (count == 0) return;
     std::vector<item_block> blocks = blocks_.copy_out();
     std::uint64_t first = 0;
@@ -101,7 +113,8 @@ void item_queues_memory::fill(std::uint32_t ring, channel_words& words, const st
         });
 }
 
-void item_queues_memory::begin(bool in_waves, bool looks_through, std::uint64_t threshold) {
+void item_queues_memory::begin(bool in_waves, bool looks_through, std::uint64_t threshold,
+                               const item_overflow_view& overflow) {
     std::vector<item_block> blocks = blocks_.copy_out();
     for (item_block& block : blocks) {
         static_cast<threshold_counters&>(block) = {};
@@ -112,6 +125,10 @@ void item_queues_memory::begin(bool in_waves, bool looks_through, std::uint64_t 
     blocks_.copy_in(blocks);
     item_pe_words words = pe_.copy_out()[0];
     begin_queue(words.reserve, in_waves, true);
+    begin_queue(words.overflow.entries, in_waves, true);
+    words.overflow.to_host = overflow.to_host;
+    words.overflow.given = overflow.given;
+    words.overflow.max_items = max_overflow_items_;
     words.threshold = threshold;
     words.told = 0;
     words.ended_ns = 0;
@@ -127,7 +144,9 @@ waiting_items item_queues_memory::waiting() const {
     }
     const item_pe_words words = pe_.copy_out()[0];
     all.reserve = waiting_in(words.reserve);
-    all.spilled = words.reserve.channel.ready - spilled_before_;
+    all.overflow = waiting_in(words.overflow.entries);
+    all.overflowed = words.overflow.entries.channel.ready - overflowed_before_;
+    all.spilled = words.reserve.channel.ready - spilled_before_ + all.overflowed;
     all.ended_ns = words.ended_ns;
     return all;
 }

@@ -43,7 +43,7 @@ void item_work::take(const item_counters& sum) {
 
 void item_work::audit(const waiting_items& left) const {
     if (done == started + kept + accepted && arrived == sent + passed_on && passed_on == to_pass_ && stolen == lent_ &&
-        left.near + left.far + left.reserve == 0) {
+        left.all() == 0) {
         return;
     }
     throw device_fault("audit mismatch; items: " + std::to_string(started) + " started, " + std::to_string(kept) +
@@ -57,16 +57,19 @@ void add(waiting_items& sum, const waiting_items& more) {
     sum.near += more.near;
     sum.far += more.far;
     sum.reserve += more.reserve;
+    sum.overflow += more.overflow;
     sum.spilled += more.spilled;
+    sum.overflowed += more.overflowed;
     sum.min_far = std::min(sum.min_far, more.min_far);
     sum.ended_ns = std::max(sum.ended_ns, more.ended_ns);
 }
 
 std::string told_of(int pe, const waiting_items& waiting) {
-    if (waiting.near + waiting.far + waiting.reserve == 0) return {};
+    if (waiting.all() == 0) return {};
     return (pe < 0 ? std::string("; waiting") : "; items waiting on PE " + std::to_string(pe)) + ": " +
            std::to_string(waiting.near) + " near, " + std::to_string(waiting.far) + " far, " +
-           std::to_string(waiting.reserve) + " in the reserve";
+           std::to_string(waiting.reserve) + " in the reserve, " + std::to_string(waiting.overflow) +
+           " kept by the host";
 }
 
 void add_run(run_report& sum, const run_report& next) {

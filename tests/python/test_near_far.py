@@ -142,8 +142,7 @@ def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> Non
     report = json.loads((tmp_path / "work" / "r.json").read_text())
     assert report["result"]["reached"] == report["work"]["min_items"] == 4
     assert set(report["work"]) == {
-        *("method", "items", "min_items", "delta", "useful", "sent", "suppressed", "waves"),
-        *("restarts", "reserve_items"),
+        *("method", "items", "min_items", "delta", "useful", "sent", "suppressed", "waves", "overflowed"),
     }
     assert report["work"]["waves"] > 1
     assert report["work"]["items"] >= report["work"]["useful"] >= 4

@@ -38,7 +38,8 @@ public:
           scan_(&mine.queues().pe->threshold, mine.queues().blocks[ring_], &shared->threshold) {}
 
     /// Adds an item: it goes where on_send of the application says. Any lane, also in divergent code. May wait for
-    /// buffers where it leaves (back-pressure). Fails with bad_pe, or stopped or timeout when the run ends.
+    /// buffers where it leaves (back-pressure), and for the host where all queues are full. Fails with bad_pe, or
+    /// stopped or timeout when the run ends.
     LANEWAY_FN status push(Ctx& ctx, const item& made) {
         const item_route route = app().on_send(ctx, made);
         if (threw(ctx)) return status::stopped;
@@ -120,8 +121,8 @@ private:
         ctx.fetch_add(&(part_.arrivals.counters->*counter), mine_.*counter, order::relaxed, scope::device);
     }
 
-    /// Whether the PE's reserve holds something; whether the PE starts items now, and has to tell something. One lane
-    /// of the block at a time: all warps would wear out the counters.
+    /// Whether the PE's reserve, or the host, holds something; whether the PE starts items now, and has to tell
+    /// something. One lane of the block at a time: all warps would wear out the counters.
     LANEWAY_FN void look_at_reserves(Ctx& ctx) const {
         const item_queues_ref& queues = part_.queues();
         const bool own = queues.uses_reserve(ctx);
@@ -237,7 +238,8 @@ private:
     }
 
     /// Takes entries for the lowest lanes of the warp, and returns for how many: far ones that are to be looked
-    /// through, of which some may go back, then near ones, then from the reserve. The whole warp, together.
+    /// through, of which some may go back, then near ones, then what the host keeps, then from the reserve. The whole
+    /// warp, together.
     LANEWAY_FN int take(Ctx& ctx, entry& taken) {
         constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
         const item_queues_ref& queues = part_.queues();
@@ -251,6 +253,9 @@ private:
         int n = queues.near(ring_).claim(ctx, lanes, place, block.near.end);
         if (n != 0) return fetch(ctx, queues.near(ring_), n, place, taken);
         if (shared_word(ctx, &shared_->uses_reserve) == 0) return 0;
+        // What came last: it is deepest in a tree of items, so that as few of them as may be wait at the same time.
+        n = queues.pe->overflow.take(ctx, taken);
+        if (n != 0) return n;
         n = queues.reserve().claim(ctx, lanes, place, queues.pe->reserve.end);
         return n == 0 ? 0 : fetch(ctx, queues.reserve(), n, place, taken);
     }

@@ -83,7 +83,8 @@ LANEWAY_FN void count_lanes_that(Ctx& ctx, lane_mask mask, bool counts, std::uin
     if (n != 0 && elected(ctx, mask)) ctx.fetch_add(counter, n, order::relaxed, scope::device);
 }
 
-/// Serves items on the PE that they have come to. Never waits: items to be passed on wait in the PE's own queues.
+/// Serves items on the PE that they have come to. Waits for the host at most: items to be passed on wait in the PE's
+/// own queues.
 template <class Application>
 struct receive_item {
     static constexpr bool shares_buffers = false;  // many travel

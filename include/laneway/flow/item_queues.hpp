@@ -1,77 +1,18 @@
 // The queues in which a PE's items wait: a near and a far one for each working block, and a reserve in host memory.
 //
 // They are channel queues: nobody waits for space in them, also not in a handler. What finds no room in the block's
-// turn goes to the queues of some other blocks, then to the reserve, then to any queue that has room. Only where all of
-// them are full does the run end, with an error that names the options. A PE that has something in its reserve tells
-// the others, which then start no items until that is over: what they have made waits where it is. What is to be told
-// counts as work of the PE, or the run might end while such messages are on their way.
+// turn goes to the queues of some other blocks, then to the reserve, then to any queue that has room, and where all of
+// them are full to a thread of the host, which has room in its ordinary memory (item_overflow_ref.hpp). A PE that has
+// something in its reserve or with the host tells the others, which then start no items until that is over: what they
+// have made waits where it is. What is to be told counts as work of the PE, or the run might end while such messages
+// are on their way.
 #pragma once
 
+#include "laneway/flow/item_overflow_ref.hpp"
 #include "laneway/flow/threshold_scan.hpp"
-#include "laneway/queue/channel_queue.hpp"
 #include "laneway/simt/message_order.hpp"
 
 namespace laneway {
-
-/// The PE that an entry was taken from; -1: none. Takes no room where items do not move.
-template <bool Moves>
-struct entry_lender {
-    [[nodiscard]] LANEWAY_FN int lender() const { return -1; }
-    LANEWAY_FN void set_lender(int) {}
-};
-template <>
-struct entry_lender<true> {
-    [[nodiscard]] LANEWAY_FN int lender() const { return lender_; }
-    LANEWAY_FN void set_lender(int pe) { lender_ = pe; }
-
-private:
-    std::int32_t lender_ = -1;
-};
-
-/// An item as it waits: whole, some of its parts, or packed for another PE.
-template <class Item, class Packed, bool Moves>
-struct item_entry : entry_lender<Moves> {
-    static constexpr std::uint32_t whole = 0xffffffff;
-    static constexpr std::uint32_t passing = 0xfffffffe;
-
-    std::uint32_t first = 0;      ///< of some parts the first; of a packed one the PE that it goes to
-    std::uint32_t count = whole;  ///< parts, or one of the above
-    static constexpr std::size_t align = alignof(Item) > alignof(Packed) ? alignof(Item) : alignof(Packed);
-    alignas(align) std::byte content[sizeof(Item) > sizeof(Packed) ? sizeof(Item) : sizeof(Packed)] = {};
-
-    static LANEWAY_FN item_entry of(const Item& item, std::uint32_t first = 0, std::uint32_t count = whole) {
-        return holding(item, first, count);
-    }
-    static LANEWAY_FN item_entry to_pass(const Packed& packed, int pe) {
-        return holding(packed, static_cast<std::uint32_t>(pe), passing);
-    }
-    [[nodiscard]] LANEWAY_FN const Item& item() const { return *reinterpret_cast<const Item*>(content); }
-    [[nodiscard]] LANEWAY_FN const Packed& packed() const { return *reinterpret_cast<const Packed*>(content); }
-
-private:
-    template <class Content>
-    static LANEWAY_FN item_entry holding(const Content& content, std::uint32_t first, std::uint32_t count) {
-        item_entry made;
-        made.first = first;
-        made.count = count;
-        __builtin_memcpy(made.content, &content, sizeof(Content));
-        return made;
-    }
-};
-
-/// A queue's counters, and the part of its entries that a run works on: all that become ready, or those of a wave.
-struct item_queue_words {
-    alignas(destructive_bytes) channel_words channel = {};
-    std::uint64_t start = 0;                ///< entries that were taken before the run
-    std::uint64_t end = ~std::uint64_t{0};  ///< the run takes none from here on
-
-    /// Entries of this run so far.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t created(Ctx& ctx) const {
-        const std::uint64_t ready = ctx.load(&channel.ready, order::relaxed, scope::device);
-        return (ready < end ? ready : end) - start;
-    }
-};
 
 /// One working block's counters in PE memory.
 struct item_block : threshold_counters {
@@ -97,14 +38,16 @@ struct reserve_epoch {
 /// The same of the PE.
 struct item_pe_words {
     item_queue_words reserve;
+    item_overflow_words overflow;
     alignas(destructive_bytes) std::uint64_t threshold = 0;  ///< written by the control lane; it only grows
     alignas(destructive_bytes) std::uint64_t told = 0;       ///< a reserve_epoch
     std::uint64_t ended_ns = 0;  ///< when the lanes of a wave were done with it, by their clock
 
-    /// Entries of this run that were put into the reserve so far, and what the other PEs are to be told of it.
+    /// Entries of this run that went to the reserve and the host so far, and what the other PEs are to be told of it.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t created(Ctx& ctx) const {
-        return reserve.created(ctx) + reserve_epoch::tellings(ctx.load(&told, order::relaxed, scope::device));
+        return reserve.created(ctx) + overflow.entries.created(ctx) +
+               reserve_epoch::tellings(ctx.load(&told, order::relaxed, scope::device));
     }
 };
 
@@ -113,7 +56,7 @@ LANEWAY_FN bool runs_below(std::uint64_t threshold, std::uint64_t priority) {
     return priority < threshold || threshold == ~std::uint64_t{0};
 }
 
-enum class item_place : std::uint32_t { rejected, near, far, reserve };
+enum class item_place : std::uint32_t { rejected, near, far, reserve, host };
 
 /// Device view; all memory but the reserve's data is the PE's.
 struct item_queues_ref {
@@ -150,15 +93,15 @@ struct item_queues_ref {
     [[nodiscard]] LANEWAY_FN std::uint64_t threshold(Ctx& ctx) const {
         return ctx.load(&pe->threshold, order::relaxed, scope::device);
     }
-    /// Whether the reserve holds something. Any lane.
+    /// Whether the reserve, or the host, holds something. Any lane.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool uses_reserve(Ctx& ctx) const {
-        return reserve().fill(ctx) != 0;
+        return reserve().fill(ctx) != 0 || pe->overflow.count(ctx) != 0;
     }
 
     /// Puts an entry of each lane of the mask where there is room, near or far ones as each lane says; called by
-    /// exactly these lanes, together. Does not wait. Returns where it went; rejected only as the run ends, for want of
-    /// room or for another reason.
+    /// exactly these lanes, together. Waits for the host alone. Returns where it went; rejected only as the run ends,
+    /// where the host has kept as much as it may, or for another reason.
     template <class Ctx, class Entry>
     LANEWAY_FN item_place put(Ctx& ctx, lane_mask mask, bool is_near, const Entry& entry) const {
         const std::uint32_t first = next_ring(ctx, mask);
@@ -241,8 +184,20 @@ private:
         if (placed) return item_place::near;
         if (far_width != 0) placed = offer(ctx, left, false, first, rings, entry);
         if (placed) return item_place::far;
-        (void)fail(ctx, status::no_room, operation::put_item, -1, places(), places());
-        return item_place::rejected;
+        return give_to_host(ctx, entry);
+    }
+
+    /// Any lane.
+    template <class Ctx, class Entry>
+    LANEWAY_FN item_place give_to_host(Ctx& ctx, const Entry& entry) const {
+        if (pe->overflow.count(ctx) >= pe->overflow.max_items) {
+            const std::uint64_t all = places() + pe->overflow.max_items;
+            (void)fail(ctx, status::no_room, operation::put_item, -1, all, all);
+            return item_place::rejected;
+        }
+        if (pe->overflow.put(ctx, entry) != status::ok) return item_place::rejected;
+        begin_use(ctx);
+        return item_place::host;
     }
 
     /// Notes that the reserve is in use. Any lane. While another warp is about to tell that it is unused a use may go

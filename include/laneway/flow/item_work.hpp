@@ -20,14 +20,15 @@ struct item_work {
     std::uint64_t suppressed = 0;  ///< pushed, and not sent as the other PE would gain nothing
     std::uint64_t dropped = 0;     ///< pushed, and dropped for another reason
     std::uint64_t arrived = 0;
-    std::uint64_t accepted = 0;   ///< arrived, and put into the queues
-    std::uint64_t refused = 0;    ///< arrived, and dropped
-    std::uint64_t passed_on = 0;  ///< arrived, and sent to a further PE
-    std::uint64_t stolen = 0;     ///< items, or pieces of such of many parts, that idle PEs have taken from others
-    std::uint64_t returned = 0;   ///< of those sent: made by stolen items, and sent to the PE these were taken from
-    std::uint64_t spilled = 0;    ///< entries for which only the reserve had room
-    std::uint64_t rises = 0;      ///< of the threshold
-    std::uint64_t waves = 0;      ///< runs; 1 where they are fused
+    std::uint64_t accepted = 0;    ///< arrived, and put into the queues
+    std::uint64_t refused = 0;     ///< arrived, and dropped
+    std::uint64_t passed_on = 0;   ///< arrived, and sent to a further PE
+    std::uint64_t stolen = 0;      ///< items, or pieces of such of many parts, that idle PEs have taken from others
+    std::uint64_t returned = 0;    ///< of those sent: made by stolen items, and sent to the PE these were taken from
+    std::uint64_t spilled = 0;     ///< entries for which only host memory had room
+    std::uint64_t overflowed = 0;  ///< of these, kept by a thread of the host, as the reserve was full as well
+    std::uint64_t rises = 0;       ///< of the threshold
+    std::uint64_t waves = 0;       ///< runs; 1 where they are fused
 
     static void add(item_counters& sum, const item_counters& more);
     void take(const item_counters& sum);

@@ -8,6 +8,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/wait_limit.hpp"
+#include "laneway/flow/item_overflow.hpp"
 #include "laneway/flow/item_queues_memory.hpp"
 #include "laneway/flow/item_work.hpp"
 #include "laneway/flow/item_worklist_ref.hpp"
@@ -50,10 +51,11 @@ public:
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
         if (&machine != machine_) throw usage_error("an item worklist belongs to the runtime that it was made for");
         if (in_session_) throw usage_error("the item worklist belongs to a session that has not been stopped");
-        allocate(plan, until);
+        allocate(machine, plan, until);
         if (!goes_on_) start(until);
         for (std::size_t p = 0; p < queues_.size(); ++p) {
-            queues_[p].begin(!options_.fused, looks_through_, threshold_);
+            overflow_->begin(static_cast<int>(p), !options_.fused);
+            queues_[p].begin(!options_.fused, looks_through_, threshold_, overflow_->view(static_cast<int>(p)));
             epochs_[p].copy_in(std::vector<std::uint64_t>(epochs_[p].size()));
             // At the start each PE counts as one that has nothing to do: whoever has much shares it out.
             loans_[p].copy_in(std::vector<std::uint32_t>(loans_[p].size(), 1));
@@ -82,7 +84,7 @@ public:
         work_.rises += report.rises;
         waiting_items left;
         for (const auto& queues : queues_) add(left, queues.waiting());
-        work_.spilled = left.spilled;
+        note_spilled(left);
         goes_on_ = !options_.fused && next_wave(left);
         read_counters();
         if (!goes_on_) audit(left);
@@ -112,7 +114,7 @@ public:
     void audit() override {
         waiting_items left;
         for (const auto& queues : queues_) add(left, queues.waiting());
-        work_.spilled = left.spilled;
+        note_spilled(left);
         read_counters();
         audit(left);
     }
@@ -133,7 +135,7 @@ private:
     }
 
     /// Each working block has queues of its own, so what a run needs depends on its grids.
-    void allocate(const comm_plan& plan, const run_deadline& until) {
+    void allocate(machine& machine, const comm_plan& plan, const run_deadline& until) {
         std::vector<std::uint32_t> rings;
         for (const auto& grid : plan.grids) rings.push_back(grid.worker_blocks());
         if (rings == rings_) return;
@@ -142,6 +144,7 @@ private:
         counters_.clear();
         epochs_.clear();
         loans_.clear();
+        overflow_.reset();
         goes_on_ = are_empty_ = false;
         for (int pe = 0; pe < machine_->n_pes(); ++pe) {
             (void)until.left();
@@ -152,6 +155,8 @@ private:
             epochs_.emplace_back(device, static_cast<std::size_t>(machine_->n_pes()));
             loans_.emplace_back(device, static_cast<std::size_t>(2 * machine_->n_pes()));
         }
+        overflow_ = std::make_shared<item_overflow<entry>>(machine);
+        machine.attach(overflow_);
         rings_ = std::move(rings);
     }
 
@@ -168,6 +173,7 @@ private:
         const bool are_empty = std::exchange(are_empty_, false);  // there may be no room for what follows
         for (std::size_t p = 0; p < queues_.size(); ++p) {
             if (!are_empty) queues_[p].clear();
+            if (!are_empty) overflow_->clear(static_cast<int>(p));
             counters_[p].copy_in({item_counters{}});
             queues_[p].start_with(reinterpret_cast<const std::byte*>(starts[p].data()), starts[p].size());
             begun_ += starts[p].size();
@@ -178,19 +184,24 @@ private:
     /// Whether there is one; where nothing else is left the threshold rises to what waits for it.
     bool next_wave(const waiting_items& left) {
         min_far_ = std::min(min_far_, left.min_far);
-        looks_through_ = left.near + left.reserve == 0 && left.far > 0;
+        looks_through_ = left.far > 0 && left.far == left.all();
         if (looks_through_) {
             threshold_ = options_.policy.above(threshold_, min_far_);
             min_far_ = ~std::uint64_t{0};
             ++work_.rises;
         }
-        return left.near + left.reserve + left.far > 0;
+        return left.all() > 0;
     }
 
     /// Nothing has been left: the next run goes on with the queues as they are.
     void audit(const waiting_items& left) {
         work_.audit(left);
         are_empty_ = true;
+    }
+
+    void note_spilled(const waiting_items& left) {
+        work_.spilled = left.spilled;
+        work_.overflowed = left.overflowed;
     }
 
     void read_counters() {
@@ -218,6 +229,7 @@ private:
     std::vector<buffer<item_counters>> counters_;
     std::vector<buffer<std::uint64_t>> epochs_;
     std::vector<buffer<std::uint32_t>> loans_;  ///< of each PE: whom it has asked, then who has asked it
+    std::shared_ptr<item_overflow<entry>> overflow_;
     bool goes_on_ = false;
     bool are_empty_ = false;      ///< the queues, as the run before has left them
     bool looks_through_ = false;  ///< the next wave looks through what was put off

@@ -166,9 +166,8 @@ def _rows(result: Result, graph: laneway.Graph, unit: str) -> list[Row]:
         rows += [("of use", f"{result.useful:,} of these"), ("between devices", sent)]
     if result.waves is not None and (result.waves > 1 or result.useful is not None):
         rows.append(("runs", f"{result.waves:,}"))
-    if result.restarts:
-        room = f"{result.restarts:,}, as items found no room; now for {result.reserve_items:,} more a device"
-        rows.append(("begun again", room))
+    if result.overflowed:
+        rows.append(("kept by the host", f"{result.overflowed:,} items, for a while, as all queues were full"))
     return rows
 
 
@@ -190,7 +189,7 @@ def _work(result: Result) -> dict[str, Any]:
     }
     if result.useful is not None:
         work |= {"useful": result.useful, "sent": result.sent, "suppressed": result.suppressed}
-        work |= {"restarts": result.restarts, "reserve_items": result.reserve_items}
+        work["overflowed"] = result.overflowed
     return work
 
 

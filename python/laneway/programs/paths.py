@@ -68,13 +68,9 @@ class Result(VertexAnswer):
     suppressed: int | None = field(default=None, compare=False)
     """Items not sent, as the other PE would gain nothing by them."""
     waves: int | None = field(default=None, compare=False)
-    """Runs that the host has started, of a search that is repeated the last time: 1 where they are fused. None of `bfs`
-    by levels."""
-    restarts: int | None = field(default=None, compare=False)
-    """Of `sssp` by near-far: searches that were given up as their items found no room, each of which was followed by
-    one with more. All other counts, and the report, are of the last."""
-    reserve_items: int | None = field(default=None, compare=False)
-    """Items that this one had room for in host memory, for each device."""
+    """Runs that the host has started: 1 where they are fused. None of `bfs` by levels."""
+    overflowed: int | None = field(default=None, compare=False)
+    """Of `sssp` by near-far: items that a thread of the host has kept for a while, as all queues were full."""
 
     @property
     def reached(self) -> int:
@@ -153,8 +149,8 @@ def sssp(
     With `method` "asynchronous" a vertex whose distance falls stands in a worklist once, however often it falls. With
     "near-far" each time that it falls is a work item of its own, near ones first, and what another device would gain
     nothing by is not sent there (Davidson et al., IPDPS 2014; Groute, TOPC 2020): more memory and more items, which the
-    result counts in `useful`, `sent` and `suppressed`. Its queues grow with the graph; where items find no room all the
-    same, the search begins again with more, up to 4 GiB of host memory, and `restarts` counts that.
+    result counts in `useful`, `sent` and `suppressed`. Its queues grow with the graph; items that find no room all the
+    same are kept by the host, in up to 4 GiB of its memory, and `overflowed` counts them.
 
     Two switches are for seeing what they save, by either method: without `priorities` work is done as it comes, near or
     far, and where it is not `fused` the host starts a run for each wave of it.
@@ -250,8 +246,7 @@ def find_distances(
         sent=raw.sent,
         suppressed=raw.suppressed,
         waves=raw.waves,
-        restarts=raw.restarts,
-        reserve_items=raw.reserve_items,
+        overflowed=raw.overflowed,
     )
 
 

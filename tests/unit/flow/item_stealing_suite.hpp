@@ -143,7 +143,7 @@ protected:
         o.priorities = round % 2 == 0;
         o.policy = {1 + round % 8, 1 + round % 3, round % 2};
         o.items = round % 4 < 2 ? 2048 : 16;
-        o.reserve_items = 8192;
+        o.reserve_items = round % 4 == 2 ? 2 : 8192;
         o.stealing = stealing;
         return o;
     }
@@ -208,6 +208,7 @@ TEST_P(item_stealing_test, AnErrorEndsARunWithLoansUnderWay) {
     item_worklist_options list = list_options(1, true);
     list.items = 16;
     list.reserve_items = 16;
+    list.overflow_items = 1;
     options o = roomy(options_of(GetParam(), 1));
     runtime rt(o);
     std::vector<buffer<std::uint64_t>> words;

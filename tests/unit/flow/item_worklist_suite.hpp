@@ -107,7 +107,7 @@ protected:
         o.fused = round % 3 != 2;
         o.policy = {1 + round % 20, 1 + round % 7, round % 4};
         o.items = round % 4 < 2 ? 2048 : 3 + round % 5;
-        o.reserve_items = 8192;
+        o.reserve_items = round % 4 == 3 ? 2 : 8192;
         return o;
     }
 };

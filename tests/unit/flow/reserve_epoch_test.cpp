@@ -95,7 +95,7 @@ TEST(reserve_epoch_test, WhatIsToldOfAReserveIsOpenWork) {
     room.priorities = false;
     item_queues_memory queues(rt.machine().device(0), sizeof(receive_item<plain_application>::entry), 1, 2, room);
     queues.clear();
-    queues.begin(false, false, 0);
+    queues.begin(false, false, 0, {});
     item_counters counters;
     std::uint64_t epochs[2] = {};
     reserve_record record;

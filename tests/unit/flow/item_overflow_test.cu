@@ -1,0 +1,1 @@
+#include "item_overflow_suite.hpp"  // on GPUs
