@@ -12,6 +12,7 @@ struct sort_block {
     using arguments = sorted_range;
     using result = nothing;
     static constexpr task_width width = task_width::block;
+    static constexpr bool keeps = false;  // it takes long: blocks take one at a time
     static constexpr int block_warps = sort_tile::block_warps;
     static constexpr std::size_t shared_bytes = sizeof(sort_tile);
 
@@ -45,6 +46,7 @@ struct merge_block {
     using arguments = merged_part;
     using result = nothing;
     static constexpr task_width width = task_width::block;
+    static constexpr bool keeps = false;  // it takes long: blocks take one at a time
     static constexpr int block_warps = sort_tile::block_warps;
     static constexpr std::size_t shared_bytes = sizeof(sort_tile);
 
