@@ -148,11 +148,11 @@ public:
           grain_(grain), sides_{rt.allocate<std::uint32_t>(shares.share), rt.allocate<std::uint32_t>(shares.share)},
           taken_(rt.allocate<std::uint32_t>(2)) {}
 
-    merge_sort_result sort(const std::vector<std::uint32_t>& keys) {
+    merge_sort_result run(const std::vector<std::uint32_t>& keys) {
         const sort_arrays arrays{{sides_[0].ref(), sides_[1].ref()}, grain_};
         copy_in(keys);
         if (grain_ <= max_lane_keys) {
-            sort_with<apps::sort, merge>(apps::sort{arrays}, merge{arrays}, merge_halves{}, merged{});
+            sort_with<sort, merge>(sort{arrays}, merge{arrays}, merge_halves{}, merged{});
         } else {
             const fork_merges forks{grain_};
             sort_with<sort_by_blocks, merge_in_parts>(sort_by_blocks{grain_}, sort_block{arrays},
@@ -236,7 +236,7 @@ merge_sort_result merge_sort(runtime& rt, const std::vector<std::uint32_t>& keys
     const std::uint32_t min_share = options.grain != 0 ? options.grain : on_gpus ? min_gpu_share : max_lane_keys;
     const key_shares shares = shares_of(rt, static_cast<std::uint32_t>(keys.size()), min_share);
     const std::uint32_t grain = options.grain != 0 ? options.grain : sort_grain(shares.share, on_gpus);
-    return shared_sort(rt, options, shares, grain).sort(keys);
+    return shared_sort(rt, options, shares, grain).run(keys);
 }
 
 }  // namespace laneway::apps
