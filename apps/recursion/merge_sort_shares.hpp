@@ -3,6 +3,7 @@
 
 #include "laneway/comm/one_sided.hpp"
 #include "laneway/memory/symmetric_array.hpp"
+#include "laneway/run/component.hpp"
 #include "parallel/working_warp.hpp"
 #include "recursion/merge_path.hpp"
 
@@ -45,8 +46,9 @@ struct keys_of_all {
 /// Each PE gets the keys that come to lie on it when neighbouring groups are merged, into memory of its own: those of
 /// the left run, then those of the right one. The merge path tells which. A body over one_sided.
 struct fetch_sources {
-    static constexpr double server_share = 0.01;    ///< nothing to serve where PEs reach each other's memory
-    static constexpr std::uint32_t at_once = 2048;  ///< keys that a warp fetches
+    static constexpr double server_share = 0.01;          ///< nothing to serve where PEs reach each other's memory
+    static constexpr int cuda_warps = small_block_warps;  ///< so that lanes have registers for keys on their way
+    static constexpr std::uint32_t at_once = 2048;        ///< keys that a warp fetches
 
     symmetric_ref<std::uint32_t> keys, fetched;
     symmetric_ref<std::uint32_t> taken;  ///< from the left run before the PE's first place, and behind its last one

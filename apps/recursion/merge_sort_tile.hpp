@@ -116,15 +116,16 @@ private:
         std::uint32_t r = runs.middle + (at - l);
         l += runs.begin;
         std::uint32_t left = l < runs.middle ? from[l] : ~0u, right = r < runs.end ? from[r] : ~0u;
+        const std::uint32_t behind_both = l + r + 1;
         LANEWAY_UNROLLED
         for (std::uint32_t i = 0; i < piece; ++i) {
             // A run that has ended goes on with greatest keys. Where one is taken in place of a true one, which is as
             // great, so are all that follow.
             const bool is_left = left <= right;
             to[i] = is_left ? left : right;
-            l += is_left ? 1 : 0;
-            r += is_left ? 0 : 1;
-            const std::uint32_t at_next = is_left ? l : r, end = is_left ? runs.middle : runs.end;
+            l = is_left ? l + 1 : l;
+            const std::uint32_t at_next = is_left ? l : behind_both + i - l;
+            const std::uint32_t end = is_left ? runs.middle : runs.end;
             const std::uint32_t next = at_next < end ? from[at_next] : ~0u;
             left = is_left ? next : left;
             right = is_left ? right : next;
@@ -144,10 +145,11 @@ private:
                                      std::uint32_t place, std::uint32_t count) {
         const std::uint32_t lane = lane_of(worker), lanes = lanes_of(worker), of_warp = lane % Ctx::warp_lanes;
         for (std::uint32_t first = (lane - of_warp) * piece; first < count; first += lanes * piece) {
+            const std::uint32_t mine = first + of_warp;
+            const std::uint64_t to_mine = std::uint64_t{place} + mine;  // what is added to it stays part of an address
             LANEWAY_UNROLLED
-            for (std::uint32_t k = 0; k < piece; ++k) {
-                const std::uint32_t i = first + k * Ctx::warp_lanes + of_warp;
-                if (i < count) to[place + i] = tile[i];
+            for (std::uint32_t k = 0; k < piece * Ctx::warp_lanes; k += Ctx::warp_lanes) {
+                if (mine + k < count) to[to_mine + k] = tile[mine + k];
             }
         }
         ctx.sync(full_warp<Ctx>);
