@@ -80,12 +80,16 @@ TEST_P(sort_and_product_test, PesMergeWhatTheyHaveSorted) {
         auto keys = keys_of_kind(o.seed / 2 % 5, count, o.seed);
         apps::recursion_options of_round = narrow_sort(o, 32);
         of_round.grain = grain;
+        of_round.job.path = o.seed % 2 == 0 ? path::direct : path::aggregated;
         const auto made = apps::merge_sort(keys, of_round);
         std::sort(keys.begin(), keys.end());
         ASSERT_EQ(made.keys, keys) << count << " keys, grain " << grain;
         const std::uint64_t sorting = is_mixed(GetParam()) ? 1 : made.report.run.devices.size();
         if (count != 0) {
             EXPECT_EQ(made.report.roots, count / sorting < grain ? 1 : sorting);
+            // They fetch each other's keys; the host merges nothing.
+            const bool by_messages = made.report.roots > 1 && of_round.job.path == path::aggregated;
+            EXPECT_EQ(made.report.run.posted > 0, by_messages);
         }
     });
 }
