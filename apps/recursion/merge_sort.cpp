@@ -4,7 +4,9 @@
 #include <bit>
 
 #include "laneway/base/error.hpp"
+#include "laneway/flow/item_work.hpp"
 #include "recursion/merge_sort_block.hpp"
+#include "recursion/merge_sort_shares.hpp"
 
 namespace laneway::apps {
 
@@ -12,12 +14,12 @@ namespace {
 
 template <class Ctx>
 LANEWAY_FN void merge_part(Ctx& ctx, const sort_arrays& arrays, const merged_part& part) {
-    const auto from = arrays.sides[1 - part.range.to].local(ctx), to = arrays.sides[part.range.to].local(ctx);
-    const two_runs runs{part.range.begin, part.range.middle(), part.range.end};
+    const auto from = arrays.sides[1 - part.to].local(ctx), to = arrays.sides[part.to].local(ctx);
+    const two_runs& runs = part.runs;
     std::uint32_t l = taken_from_left(from, runs, part.first, find_alone{});
     std::uint32_t r = runs.middle + (part.first - l);
     l += runs.begin;
-    for (std::uint32_t at = part.range.begin + part.first; at < part.range.begin + part.last; ++at) {
+    for (std::uint32_t at = runs.begin + part.first; at < runs.begin + part.last; ++at) {
         bool is_left = l < runs.middle;
         if (is_left && r < runs.end) {
             const std::uint32_t mine = from[l], other = from[r];
@@ -48,7 +50,7 @@ struct merge {
         for (std::uint64_t i = 0; i < children; ++i) {
             const auto from = static_cast<std::uint32_t>(i * keys / children);
             const auto to = static_cast<std::uint32_t>((i + 1) * keys / children);
-            fork.spawn(ctx, {part.range, part.first + from, part.first + to});
+            fork.spawn(ctx, {part.runs, part.to, part.first + from, part.first + to});
         }
         fork.sync(ctx);
     }
@@ -65,7 +67,7 @@ struct merge_halves {
     LANEWAY_FN void operator()(Ctx& ctx, const sorted_range& range, Task& task) const {
         auto fork = task.fork(ctx, laneway::task<merge>, 1, laneway::task<merged>);
         if (!fork) return;
-        fork.spawn(ctx, {range, 0, range.end - range.begin});
+        fork.spawn(ctx, merge_of_halves(range));
         fork.sync(ctx);
     }
 };
@@ -109,6 +111,7 @@ private:
 };
 
 constexpr std::uint64_t min_block_share = 8192, max_block_share = 262144;  ///< keys
+constexpr std::uint32_t min_gpu_share = 1 << 22;  ///< fewer are sorted before GPUs have met as often as they have to
 
 /// Levels of the recursion: halvings until ranges are short, then merges of parts of the whole.
 std::uint32_t levels_of(std::uint64_t keys, std::uint32_t grain) {
@@ -122,52 +125,98 @@ std::uint32_t sort_grain(std::uint64_t keys, bool on_gpus) {
     return static_cast<std::uint32_t>(std::clamp(std::bit_ceil(keys / 256), min_block_share, max_block_share));
 }
 
-template <class First, class... Functions>
-void sort_with(runtime& rt, const recursion_options& options, std::uint32_t levels,
-               const std::vector<sorted_range>& parts, merge_sort_result& made, const First& first,
-               const Functions&... functions) {
-    fork_join program(rt, fork_join_options_of(options, levels), first, functions...);
-    (void)call_all<First>(program, options, parts);
-    made.report = report_of(program, parts.size());
+/// Who sorts: GPUs that are neighbours, or all PEs where the list has none, if each gets `min_share` keys; else the
+/// first of them alone.
+key_shares shares_of(runtime& rt, std::uint32_t keys, std::uint32_t min_share) {
+    const auto all = static_cast<std::uint32_t>(rt.n_pes());
+    const bool on_gpus = rt.machine().has_gpus();
+    const auto sorts = [&](std::uint32_t pe) {
+        return !on_gpus || rt.machine().device(static_cast<int>(pe))->is_gpu();
+    };
+    std::uint32_t first = 0, pes = 0;
+    while (!sorts(first)) ++first;
+    while (first + pes < all && sorts(first + pes)) ++pes;
+    if (keys / pes < min_share) pes = 1;
+    return {first, pes, (keys + pes - 1) / pes, keys};
 }
 
-/// Where the keys of each PE begin, and behind them where the last end. CPU devices have a part each, where that is
-/// worth it. A GPU alone is faster than the host merges what several have sorted.
-std::vector<std::uint64_t> parts_of(runtime& rt, std::uint64_t keys, std::uint32_t grain) {
-    const auto pes = static_cast<std::uint64_t>(rt.n_pes());
-    const std::uint64_t parts = rt.machine().has_gpus() || keys / pes < grain ? 1 : pes;
-    std::vector<std::uint64_t> begins;
-    for (std::uint64_t i = 0; i <= parts; ++i) begins.push_back(keys * i / parts);
-    return begins;
-}
+/// Sorts, and merges what PEs have sorted, in the memory of a runtime's PEs.
+class shared_sort {
+public:
+    shared_sort(runtime& rt, const recursion_options& options, const key_shares& shares, std::uint32_t grain)
+        : rt_(rt), options_(options), shares_(shares),
+          grain_(grain), sides_{rt.allocate<std::uint32_t>(shares.share), rt.allocate<std::uint32_t>(shares.share)},
+          taken_(rt.allocate<std::uint32_t>(2)) {}
 
-/// Gives PEs their parts of the keys, `most` in each array. Says what to sort: the first range for PE 0, and so on.
-std::vector<sorted_range> shares_of(const std::vector<std::uint32_t>& keys, const std::vector<std::uint64_t>& begins,
-                                    std::uint64_t most, symmetric_array<std::uint32_t>& to) {
-    std::vector<sorted_range> parts;
-    for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
-        std::vector<std::uint32_t> part(keys.begin() + static_cast<std::ptrdiff_t>(begins[i]),
-                                        keys.begin() + static_cast<std::ptrdiff_t>(begins[i + 1]));
-        parts.push_back({0, static_cast<std::uint32_t>(part.size()), 0});
-        part.resize(most);
-        to.copy_in(static_cast<int>(i), part);
-    }
-    return parts;
-}
-
-/// Makes sorted parts one, two neighbours at a time.
-void merge_parts(std::vector<std::uint32_t>& keys, std::vector<std::uint64_t> begins) {
-    const auto at = [&](std::uint64_t place) { return keys.begin() + static_cast<std::ptrdiff_t>(place); };
-    while (begins.size() > 2) {
-        std::vector<std::uint64_t> merged{0};
-        for (std::size_t i = 0; i + 1 < begins.size(); i += 2) {
-            const std::uint64_t end = begins[std::min(i + 2, begins.size() - 1)];
-            std::inplace_merge(at(begins[i]), at(begins[i + 1]), at(end));
-            merged.push_back(end);
+    merge_sort_result run(const std::vector<std::uint32_t>& keys) {
+        const sort_arrays arrays{{sides_[0].ref(), sides_[1].ref()}, grain_};
+        copy_in(keys);
+        if (grain_ <= max_lane_keys) {
+            sort_with<sort, merge>(sort{arrays}, merge{arrays}, merge_halves{}, merged{});
+        } else {
+            const fork_merges forks{grain_};
+            sort_with<sort_by_blocks, merge_in_parts>(sort_by_blocks{grain_}, sort_block{arrays},
+                                                      merge_by_blocks{forks}, merge_in_parts{forks},
+                                                      merge_block{arrays}, merged{});
         }
-        begins = std::move(merged);
+        copy_out();
+        return std::move(made_);
     }
-}
+
+private:
+    [[nodiscard]] std::uint32_t end_pe() const { return shares_.first_pe + shares_.pes; }
+
+    void copy_in(const std::vector<std::uint32_t>& keys) {
+        for (std::uint32_t pe = shares_.first_pe; pe < end_pe(); ++pe) {
+            const auto begin = keys.begin() + shares_.begin_of(pe);
+            std::vector<std::uint32_t> part(begin, begin + shares_.size_of(pe));
+            part.resize(shares_.share);
+            sides_[0].copy_in(static_cast<int>(pe), part);
+        }
+    }
+    void copy_out() {
+        for (std::uint32_t pe = shares_.first_pe; pe < end_pe(); ++pe) {
+            const auto sorted = sides_[0].copy_out(static_cast<int>(pe));
+            made_.keys.insert(made_.keys.end(), sorted.begin(), sorted.begin() + shares_.size_of(pe));
+        }
+    }
+
+    /// `Sort` of a PE's range; `Merge` of a part of two runs.
+    template <class Sort, class Merge, class... Functions>
+    void sort_with(const Functions&... functions) {
+        fork_join program(rt_, fork_join_options_of(options_, levels_of(shares_.share, grain_)), functions...);
+        std::vector<sorted_range> ranges;
+        for (std::uint32_t pe = 0; pe < end_pe(); ++pe) ranges.push_back({0, shares_.size_of(pe), 0});
+        (void)call_all<Sort>(program, options_, ranges);
+        made_.report = report_of(program, ranges.size());
+        for (std::uint32_t group = 1; group < shares_.pes; group *= 2) {
+            const fetch_sources fetch{sides_[0].ref(), sides_[1].ref(), taken_.ref(), shares_, group};
+            add_run(made_.report.run, rt_.run(fetch, rt_.one_sided()));
+            (void)call_all<Merge>(program, options_, merges_of(group));
+            add_run(made_.report.run, program.report());
+        }
+    }
+    /// What each PE has fetched, as two runs.
+    [[nodiscard]] std::vector<merged_part> merges_of(std::uint32_t group) const {
+        std::vector<merged_part> parts;
+        for (std::uint32_t pe = 0; pe < end_pe(); ++pe) {
+            const two_runs of_all = shares_.runs_of(pe, group);
+            const bool merges = of_all.middle != of_all.end;
+            const std::uint32_t size = merges ? shares_.size_of(pe) : 0;
+            const auto taken = taken_.copy_out(static_cast<int>(pe));
+            parts.push_back({{0, merges ? taken[1] - taken[0] : 0, size}, 0, 0, size});
+        }
+        return parts;
+    }
+
+    runtime& rt_;
+    const recursion_options& options_;
+    key_shares shares_;
+    std::uint32_t grain_;
+    symmetric_array<std::uint32_t> sides_[2];
+    symmetric_array<std::uint32_t> taken_;
+    merge_sort_result made_;
+};
 
 }  // namespace
 
@@ -178,33 +227,16 @@ merge_sort_result merge_sort(const std::vector<std::uint32_t>& keys, const recur
 
 merge_sort_result merge_sort(runtime& rt, const std::vector<std::uint32_t>& keys, const recursion_options& options) {
     if (keys.size() >= std::uint64_t{1} << 31) throw usage_error("less than 2^31 keys can be sorted");
-    const std::uint32_t grain = options.grain != 0 ? options.grain : sort_grain(keys.size(), rt.machine().has_gpus());
-    if (grain > max_block_keys) {
-        throw usage_error("a grain of " + std::to_string(grain) + " keys: " + std::to_string(max_block_keys) +
+    if (options.grain > max_block_keys) {
+        throw usage_error("a grain of " + std::to_string(options.grain) + " keys: " + std::to_string(max_block_keys) +
                           " at most");
     }
-    merge_sort_result made;
-    if (keys.empty()) return made;
-    const auto begins = parts_of(rt, keys.size(), grain);
-    const std::uint64_t most = begins.back() - begins[begins.size() - 2];  // the last part is no smaller than others
-    auto first = rt.allocate<std::uint32_t>(most);
-    const auto second = rt.allocate<std::uint32_t>(most);
-    const auto parts = shares_of(keys, begins, most, first);
-    const sort_arrays arrays{{first.ref(), second.ref()}, grain};
-    const std::uint32_t levels = levels_of(most, grain);
-    if (grain <= max_lane_keys) {
-        sort_with(rt, options, levels, parts, made, sort{arrays}, merge{arrays}, merge_halves{}, merged{});
-    } else {
-        const fork_merges forks{grain};
-        sort_with(rt, options, levels, parts, made, sort_by_blocks{grain}, sort_block{arrays}, merge_by_blocks{forks},
-                  merge_in_parts{forks}, merge_block{arrays}, merged{});
-    }
-    for (const sorted_range& part : parts) {
-        const auto sorted = first.copy_out(static_cast<int>(&part - parts.data()));
-        made.keys.insert(made.keys.end(), sorted.begin(), sorted.begin() + part.end);
-    }
-    merge_parts(made.keys, begins);
-    return made;
+    if (keys.empty()) return {};
+    const bool on_gpus = rt.machine().has_gpus();
+    const std::uint32_t min_share = options.grain != 0 ? options.grain : on_gpus ? min_gpu_share : max_lane_keys;
+    const key_shares shares = shares_of(rt, static_cast<std::uint32_t>(keys.size()), min_share);
+    const std::uint32_t grain = options.grain != 0 ? options.grain : sort_grain(shares.share, on_gpus);
+    return shared_sort(rt, options, shares, grain).run(keys);
 }
 
 }  // namespace laneway::apps

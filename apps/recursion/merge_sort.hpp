@@ -16,10 +16,13 @@ struct merge_sort_result {
     recursion_report report;
 };
 
-/// The keys in ascending order, below 2^31 of them: on GPUs sorted on the first PE, on CPU devices a part on each,
-/// which the host merges after the run. `grain`: so many keys one lane sorts, or merges, by itself; above
-/// max_lane_keys, so many a whole block does, in its shared memory. 0: 64, as in the thesis, or as suits GPUs and the
-/// number of keys. Throws as fork_join, and usage_error above max_block_keys.
+/// The keys in ascending order, below 2^31 of them. PEs sort a share each and merge neighbours' in a run for each
+/// doubling, in which each fetches what comes to lie on it, by one-sided operations: neighbouring GPUs, or all PEs of
+/// a list without any, where each has `grain` keys, or 2^22 on GPUs if the grain is not given; else the first of them
+/// alone. `grain`: so many keys one lane sorts, or merges, by itself; above max_lane_keys, so many a whole block does,
+/// in its shared memory. 0: 64, as in the thesis, or as suits GPUs and the number of keys. Throws as fork_join and
+/// runtime::run, and usage_error above max_block_keys. The report is of all runs together, `channels` of the
+/// first, in which PEs sort.
 merge_sort_result merge_sort(const std::vector<std::uint32_t>& keys, const recursion_options& options = {});
 /// The same on devices that are open.
 merge_sort_result merge_sort(runtime& rt, const std::vector<std::uint32_t>& keys, const recursion_options& options);

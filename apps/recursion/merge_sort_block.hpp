@@ -12,6 +12,7 @@ struct sort_block {
     using arguments = sorted_range;
     using result = nothing;
     static constexpr task_width width = task_width::block;
+    static constexpr bool keeps = false;  // it takes long: blocks take one at a time
     static constexpr int block_warps = sort_tile::block_warps;
     static constexpr std::size_t shared_bytes = sizeof(sort_tile);
 
@@ -45,6 +46,7 @@ struct merge_block {
     using arguments = merged_part;
     using result = nothing;
     static constexpr task_width width = task_width::block;
+    static constexpr bool keeps = false;  // it takes long: blocks take one at a time
     static constexpr int block_warps = sort_tile::block_warps;
     static constexpr std::size_t shared_bytes = sizeof(sort_tile);
 
@@ -54,9 +56,8 @@ struct merge_block {
     LANEWAY_FN void operator()(Ctx& ctx, const merged_part& given, Task& task, Worker& worker) const {
         auto& tile = *reinterpret_cast<sort_tile*>(worker.shared());
         const merged_part part = given;
-        const sorted_range& range = part.range;
-        const auto from = arrays.sides[1 - range.to].local(ctx), to = arrays.sides[range.to].local(ctx);
-        if (!tile.merge(ctx, worker, from, to, {range.begin, range.middle(), range.end}, part.first, part.last)) return;
+        const auto from = arrays.sides[1 - part.to].local(ctx), to = arrays.sides[part.to].local(ctx);
+        if (!tile.merge(ctx, worker, from, to, part.runs, part.first, part.last)) return;
         if (worker.sync(ctx) && worker.lane() == 0) task.finish(ctx, 0);
     }
 };
@@ -90,7 +91,7 @@ private:
         for (std::uint64_t i = 0; i < count; ++i) {
             const auto from = static_cast<std::uint32_t>(i * keys / count);
             const auto to = static_cast<std::uint32_t>((i + 1) * keys / count);
-            fork.spawn(ctx, {part.range, part.first + from, part.first + to});
+            fork.spawn(ctx, {part.runs, part.to, part.first + from, part.first + to});
         }
         fork.sync(ctx);
     }
@@ -120,7 +121,7 @@ struct merge_by_blocks {
 
     template <class Ctx, class Task>
     LANEWAY_FN void operator()(Ctx& ctx, const sorted_range& range, Task& task) const {
-        forks(ctx, {range, 0, range.end - range.begin}, task);
+        forks(ctx, merge_of_halves(range), task);
     }
 };
 

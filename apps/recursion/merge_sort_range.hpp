@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/memory/symmetric_array.hpp"
+#include "recursion/merge_path.hpp"
 
 namespace laneway::apps {
 
@@ -18,11 +19,17 @@ struct sorted_range {
     [[nodiscard]] LANEWAY_FN std::uint32_t middle() const { return begin + (end - begin) / 2; }
 };
 
-/// Places [first, last) of the result of merging the halves of a range.
+/// Places [first, last) of the result of merging two runs, from the first key of the runs on: into sides[to], from the
+/// other one.
 struct merged_part {
-    sorted_range range;
-    std::uint32_t first, last;
+    two_runs runs;
+    std::uint32_t to, first, last;
 };
+
+/// The merge of the halves of a range.
+LANEWAY_FN merged_part merge_of_halves(const sorted_range& range) {
+    return {{range.begin, range.middle(), range.end}, range.to, 0, range.end - range.begin};
+}
 
 using nothing = std::uint32_t;  ///< result of functions that are called for what they do
 

@@ -17,6 +17,7 @@ struct block_team_shared {
     std::uint32_t phase;               ///< tasks that the team has begun, and in the last byte whose the last one is
     std::uint32_t arrived;             ///< warps that have come to barriers, of all barriers so far
     std::uint32_t passed;              ///< barriers that all have come to
+    std::uint64_t arrivals;            ///< the hardware's word of barriers, where it counts who comes
 
     /// One lane of the block, before use; a block barrier must follow.
     LANEWAY_FN void open() { *this = {}; }
@@ -29,8 +30,17 @@ public:
     static constexpr std::uint32_t max_components = 255;
     static constexpr std::uint32_t nobody = max_components;
 
-    LANEWAY_FN block_team(block_team_shared* shared, int index, int warps)
-        : shared_(shared), index_(index), warps_(warps) {}
+    /// `stays`: its warps are the same as long as its memory is used, and `open` has been called.
+    LANEWAY_FN block_team(block_team_shared* shared, int index, int warps, bool stays = false)
+        : shared_(shared), index_(index), warps_(warps), stays_(stays) {}
+
+    /// One lane of the block, before use; a block barrier must follow.
+    LANEWAY_FN void open([[maybe_unused]] Ctx& ctx) const {
+        shared_->open();
+        if constexpr (may_count) {
+            if (is_counted()) ctx.open_arrivals(&shared_->arrivals, warps_);
+        }
+    }
 
     [[nodiscard]] LANEWAY_FN int index() const { return index_; }
     [[nodiscard]] LANEWAY_FN int warps() const { return warps_; }
@@ -86,6 +96,9 @@ public:
             ctx.sync(full_warp<Ctx>);
             return true;
         }
+        if constexpr (may_count) {
+            if (is_counted()) return meet_counted(ctx, mine);
+        }
         go_before(ctx, &shared_->arrived);
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) {
@@ -108,12 +121,27 @@ public:
     }
 
 private:
+    /// Whether the context may have hardware that counts who comes to a barrier.
+    static constexpr bool may_count = requires { Ctx::counts_arrivals(); };
+
+    /// Its word is made for a number of warps.
+    [[nodiscard]] LANEWAY_FN bool is_counted() const { return stays_ && warps_ > 1 && Ctx::counts_arrivals(); }
+    /// The barrier of this number by that word.
+    LANEWAY_FN bool meet_counted(Ctx& ctx, std::uint32_t number) const {
+        ctx.sync(full_warp<Ctx>);
+        // Partner: itself, of the others.
+        if (ctx.lane() == 0) ctx.arrive(&shared_->arrivals);
+        return wait_together(
+                   ctx, full_warp<Ctx>, {operation::meet_block, -1, number},
+                   [&] { return ctx.have_arrived(&shared_->arrivals, (number - 1) % 2); }, [] {}) == status::ok;
+    }
     [[nodiscard]] LANEWAY_FN std::uint32_t lead_as() const { return static_cast<std::uint32_t>(index_) + 1; }
     [[nodiscard]] LANEWAY_FN std::uint32_t next_phase() const { return (phase_ + 1) % (std::uint32_t{1} << 24); }
 
     block_team_shared* shared_;
     int index_;
     int warps_;
+    bool stays_;
     std::uint32_t phase_ = 0;     ///< tasks of the team that this warp had a part in, but for what does not fit
     std::uint32_t barriers_ = 0;  ///< of the team so far
 };

@@ -111,7 +111,7 @@ struct program {
         auto* block = reinterpret_cast<block_barrier*>(ctx.shared() + sizeof(loop_state));
         auto* const in_team =
             reinterpret_cast<block_team_shared*>(ctx.shared() + sizeof(loop_state) + sizeof(block_barrier));
-        block_team<Ctx> team(in_team, mine.team_index, mine.team_warps);
+        block_team<Ctx> team(in_team, mine.team_index, mine.team_warps, true);
         std::byte* const of_components = ctx.shared() + before_components;
         std::byte* const shared = of_components + (0 + ... + shared_bytes_of<Views>);
         // Objects of their own: one that held another's address in itself would lie in memory.
@@ -155,7 +155,7 @@ struct program {
             responder.open(ctx);
             if (ctx.warp() == 0 && ctx.lane() == 0) {
                 state->open();
-                if constexpr ((uses_team<Views> || ...)) in_team->open();
+                if constexpr ((uses_team<Views> || ...)) team.open(ctx);
             }
             (if_polling(agents, [&](auto& agent) { agent.open(ctx); }), ...);
             if (mine.works) (if_meeting(agents, [&](auto& agent) { agent.open(ctx); }), ...);

@@ -261,8 +261,9 @@ def merge_sort(
 ) -> SortResult:
     """The keys, whole numbers from 0 to 2**32 - 1 and less than 2**31 of them, in ascending order, by merge sort.
 
-    Halves are sorted at the same time, and merged by many lanes. On GPUs that is on the first device; CPU devices sort
-    a part each, which the host merges after the run.
+    Halves are sorted at the same time, and merged by many lanes. Devices sort a share each and merge these among
+    themselves, where each has `grain` keys; without a grain, GPUs from 2**22 keys each on. Of lists with GPUs these
+    alone sort.
 
     A lane sorts, or merges, `grain` keys by itself, up to 64; the lanes of a block together above, up to 419328. 0: as
     suits the keys and the devices. All else is as with `fibonacci`.

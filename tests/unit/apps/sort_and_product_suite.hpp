@@ -19,13 +19,20 @@ inline std::vector<std::uint32_t> random_words(std::uint64_t count, std::uint64_
     return words;
 }
 
+/// Narrow channels, and chunks that hold the one-sided operations by which PEs fetch each other's keys.
+inline apps::recursion_options narrow_sort(const options& o, std::uint32_t least) {
+    apps::recursion_options made = narrow(o, least);
+    made.job.chunk_bytes = std::max<std::size_t>(o.chunk_bytes, 64);
+    return made;
+}
+
 class sort_and_product_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(sort_and_product_test, KeysComeInOrderAtTheLeastWidth) {
     every_round(GetParam(), [&](const options& o) {
         const std::uint64_t count = is_checked(GetParam()) ? 1 + o.seed * 7 % 90 : 1 + o.seed * 701 % 9000;
         auto keys = random_words(count, o.seed, o.seed % 2 == 0 ? 10 : ~0u);
-        apps::recursion_options narrowed = narrow(o, 8);
+        apps::recursion_options narrowed = narrow_sort(o, 8);
         narrowed.grain = is_checked(GetParam()) ? 8 : 16;
         const auto made = apps::merge_sort(keys, narrowed);
         std::sort(keys.begin(), keys.end());
@@ -33,9 +40,14 @@ TEST_P(sort_and_product_test, KeysComeInOrderAtTheLeastWidth) {
     });
 }
 
-/// Random ones, ones with many equals, ones in order and in the opposite order.
+/// Random ones, ones with many equals, ones in order and in the opposite order, and ones of which most are the
+/// greatest.
 inline std::vector<std::uint32_t> keys_of_kind(std::uint64_t kind, std::uint64_t count, std::uint64_t seed) {
-    auto keys = random_words(count, seed, kind == 1 ? 10 : ~0u);
+    auto keys = random_words(count, seed, kind == 1 || kind == 4 ? 10 : ~0u);
+    if (kind == 4) {
+        for (auto& key : keys) key = key < 3 ? key : ~0u;
+        return keys;
+    }
     if (kind >= 2) std::sort(keys.begin(), keys.end());
     if (kind == 3) std::reverse(keys.begin(), keys.end());
     return keys;
@@ -48,13 +60,37 @@ TEST_P(sort_and_product_test, BlocksSortTilesAndMergeThem) {
         const std::uint32_t grain = grains[o.seed % 4];
         const std::uint64_t most = is_checked(GetParam()) ? 1500 : grain == 65 ? 20000 : 90000;
         const std::uint64_t count = o.seed % 5 == 0 ? o.seed / 5 : o.seed * 7919 % most;
-        auto keys = keys_of_kind(o.seed / 4 % 4, count, o.seed);
+        auto keys = keys_of_kind(o.seed / 4 % 5, count, o.seed);
         if (count != 0) keys[count / 2] = ~0u;
-        apps::recursion_options of_round = narrow(o, 32);
+        apps::recursion_options of_round = narrow_sort(o, 32);
         of_round.grain = grain;
         const auto made = apps::merge_sort(keys, of_round);
         std::sort(keys.begin(), keys.end());
         ASSERT_EQ(made.keys, keys) << count << " keys, grain " << grain;
+    });
+}
+
+TEST_P(sort_and_product_test, PesMergeWhatTheyHaveSorted) {
+    every_round(GetParam(), [&](const options& o) {
+        // By lanes and by blocks; shares that differ, that are empty, and so few keys that one PE has them all.
+        constexpr std::uint32_t grains[] = {1, 7, 64, 65, 1000};
+        const std::uint32_t grain = grains[o.seed % 5];
+        const std::uint64_t most = grain * (is_checked(GetParam()) ? 12 : 60);
+        const std::uint64_t count = o.seed % 7 == 0 ? o.seed / 7 % 12 : o.seed * 7919 % (most + 1);
+        auto keys = keys_of_kind(o.seed / 2 % 5, count, o.seed);
+        apps::recursion_options of_round = narrow_sort(o, 32);
+        of_round.grain = grain;
+        of_round.job.path = o.seed % 2 == 0 ? path::direct : path::aggregated;
+        const auto made = apps::merge_sort(keys, of_round);
+        std::sort(keys.begin(), keys.end());
+        ASSERT_EQ(made.keys, keys) << count << " keys, grain " << grain;
+        const std::uint64_t sorting = is_mixed(GetParam()) ? 1 : made.report.run.devices.size();
+        if (count != 0) {
+            EXPECT_EQ(made.report.roots, count / sorting < grain ? 1 : sorting);
+            // They fetch each other's keys; the host merges nothing.
+            const bool by_messages = made.report.roots > 1 && of_round.job.path == path::aggregated;
+            EXPECT_EQ(made.report.run.posted > 0, by_messages);
+        }
     });
 }
 
@@ -80,7 +116,7 @@ TEST_P(sort_and_product_test, ProductsOfLargeBlocksAreMadeInTiles) {
 
 TEST_P(sort_and_product_test, OneWarpDecidesForAll) {
     repeat_rounds(GetParam(), few_rounds(GetParam(), 4), [&](const options& o) {
-        apps::recursion_options how = narrow(o, 32);
+        apps::recursion_options how = narrow_sort(o, 32);
         how.scheduler = channel_scheduler::one_warp;
         how.grain = o.seed % 2 == 0 ? 16 : 65;  // a lane's, a block's
         auto keys = random_words(is_checked(GetParam()) ? 200 : 2000, o.seed);

@@ -164,7 +164,48 @@ public:
     __device__ void pause(unsigned patience = 0, bool /*goes_on*/ = false) { __nanosleep(20u << patience); }
     __device__ void worked() {}
 
+    // Barriers of some warps of a block, by a word of its memory in which the hardware counts who comes (PTX ISA,
+    // mbarrier): who waits is woken, where others look again and again. From compute capability 9.0 on.
+
+    __device__ static bool counts_arrivals() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+        return true;
+#else
+        return false;
+#endif
+    }
+    /// One lane, before a barrier of the block: so many arrivals end a phase.
+    __device__ void open_arrivals([[maybe_unused]] std::uint64_t* word, [[maybe_unused]] int arrivals) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(word)), "r"(arrivals) : "memory");
+#endif
+    }
+    /// Releases what comes before it, at block scope.
+    __device__ void arrive([[maybe_unused]] std::uint64_t* word) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+        asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(shared_address(word)) : "memory");
+#endif
+    }
+    /// Whether the phase of this parity, 0 for the first, has ended; acquires what came before its arrivals. Waits for
+    /// it for some microseconds.
+    __device__ bool have_arrived([[maybe_unused]] std::uint64_t* word, [[maybe_unused]] std::uint32_t parity) {
+        std::uint32_t ended = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+        constexpr std::uint32_t max_wait_ns = 2000;  // then who waits looks whether the run is ending
+        asm volatile(
+            "{\n .reg .pred p;\n mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2, %3;\n"
+            " selp.u32 %0, 1, 0, p;\n}"
+            : "=r"(ended)
+            : "r"(shared_address(word)), "r"(parity), "r"(max_wait_ns)
+            : "memory");
+#endif
+        return ended != 0;
+    }
+
 private:
+    __device__ __forceinline__ static std::uint32_t shared_address(const void* of_block) {
+        return static_cast<std::uint32_t>(__cvta_generic_to_shared(of_block));
+    }
     /// Where the compiler does not know a mask, it has all lanes compare theirs before each collective. Most masks are
     /// whole warps.
     template <class Collective>
