@@ -75,11 +75,6 @@ std::vector<pe_grid> size_grids(const grid_traits& program, const std::vector<pe
     std::vector<pe_grid> grids;
     if (options.cpu_threads < 1 || options.cpu_threads > 1024) throw usage_error("cpu_threads: between 1 and 1024");
     for (const auto& pe : pes) {
-        const bool serves = pes.size() > 1 || pe.server_share > 0;
-        const bool alone = serves && pes.size() == 1;  // only for what asks for it
-        const double wanted = alone ? pe.server_share : std::max(program.server_share, pe.server_share);
-        const double server_share = options.server_share != 0 ? options.server_share : wanted;
-        if (!(server_share > 0 && server_share < 1)) throw usage_error("server_share: between 0 and 1");
         pe_grid grid;
         grid.kind = pe.kind;
         grid.flushers = program.has_flushers;
@@ -96,6 +91,13 @@ std::vector<pe_grid> size_grids(const grid_traits& program, const std::vector<pe
                 if (options.gpu_blocks > 0) grid.shape.blocks = std::min(grid.shape.blocks, options.gpu_blocks);
                 break;
         }
+        // A PE that is alone serves only for what asks for it: for next to nothing only where there is a block for
+        // that.
+        const bool asks = pe.server_share > share_for_nothing || (pe.server_share > 0 && grid.shape.blocks > 1);
+        const bool alone = asks && pes.size() == 1, serves = asks || pes.size() > 1;
+        const double wanted = alone ? pe.server_share : std::max(program.server_share, pe.server_share);
+        const double server_share = options.server_share != 0 ? options.server_share : wanted;
+        if (!(server_share > 0 && server_share < 1)) throw usage_error("server_share: between 0 and 1");
         if (serves && !grid.one_lane()) set_servers(grid, server_share, options.servers_in_every_block);
         // Where warps are wide, block 0 loses one warp to control and must keep another for its own part of the work.
         const bool narrow = !grid.one_lane() && grid.shape.warps_per_block < 2;

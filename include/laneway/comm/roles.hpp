@@ -31,8 +31,9 @@ struct roles {
     bool serves = false;
     bool works = false;
     bool flushes = false;
-    bool claims = false;   ///< any warp may serve what has arrived, see server.hpp
-    int server_index = 0;  ///< among the PE's server warps
+    bool assisted = false;  ///< works, and a warp of its block flushes
+    bool claims = false;    ///< any warp may serve what has arrived, see server.hpp
+    int server_index = 0;   ///< among the PE's server warps
     /// Among the PE's working warps. Neighbours lie in different blocks: where there is work for a few warps only, all
     /// multiprocessors have a part of it.
     int worker_index = 0;
@@ -56,6 +57,7 @@ struct roles {
             serves = !control && (ctx.block() < servers.blocks || behind_control < servers.warps_a_block);
             flushes = flushing != 0 && !control && !serves && ctx.warp() == ctx.n_warps() - 1;
             works = !control && !serves && !flushes;
+            assisted = works && flushing != 0;
             claims = servers.warps_a_block > 0;
             server_index = servers.blocks > 0 ? index - 1 : ctx.block() * servers.warps_a_block + behind_control;
             team_number = ctx.block() - servers.blocks;

@@ -31,6 +31,8 @@ public:
         return {memory_.ref(pe), in_session_ ? host_->ref(pe) : host_messages_ref{}};
     }
 
+    [[nodiscard]] bool is_on_gpu(int pe) const { return owner_.device(pe)->is_gpu(); }
+
     /// Throws usage_error for the machine of another runtime, and while a session has the communicator.
     void begin(machine& machine) {
         if (&machine != &owner_) throw usage_error("a communicator belongs to the runtime that has made it");
@@ -188,7 +190,8 @@ public:
 
     // As a component, see run/component.hpp.
     [[nodiscard]] std::uint64_t held_bytes(int) const { return memory_->memory().held_bytes(); }
-    [[nodiscard]] double server_share(int) const { return 0; }  // servers that there are have time for it
+    /// On a GPU for the sake of the warps that flush where others serve: lanes of a body wait for what they do.
+    [[nodiscard]] double server_share(int pe) const { return memory_->is_on_gpu(pe) ? share_for_nothing : 0; }
     void begin(machine& machine, const comm_plan&, const run_deadline&) const { memory_->begin(machine); }
     void end(const run_report&) const { memory_->end(); }
     [[nodiscard]] std::string account() const { return memory_->memory().account(); }

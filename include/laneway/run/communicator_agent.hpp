@@ -40,9 +40,9 @@ public:
     static constexpr bool attends = true;
 
     LANEWAY_FN communicator_agent(Ctx& ctx, Out& out, const two_sided_ref& view, const host_messages_ref& host,
-                                  std::byte* shared)
+                                  bool assisted, std::byte* shared)
         : of_pe_(view), host_(host), shared_(*reinterpret_cast<communicator_shared*>(shared)), view_(shared_.ends.view),
-          calls_(view_, shared_.ends, out, first_turn(ctx)), out_(out), together_(out, shared_.calls) {}
+          calls_(view_, shared_.ends, out, {first_turn(ctx), assisted}), out_(out), together_(out, shared_.calls) {}
 
     [[nodiscard]] LANEWAY_FN std::uint32_t rank(const Ctx& ctx) const { return static_cast<std::uint32_t>(ctx.pe()); }
     [[nodiscard]] LANEWAY_FN std::uint32_t size(const Ctx& ctx) const {
@@ -318,9 +318,9 @@ private:
     [[nodiscard]] LANEWAY_FN message_buffer buffer_for(const Data& data, std::uint64_t count) const {
         return buffer_of(shared_.ends.environment, data, count);
     }
-    /// Warps begin their turns with different shards.
+    /// Warps begin their turns with different shards, above all those of one number, which flush.
     [[nodiscard]] static LANEWAY_FN std::uint32_t first_turn(const Ctx& ctx) {
-        return static_cast<std::uint32_t>(ctx.block() * ctx.n_warps() + ctx.warp());
+        return static_cast<std::uint32_t>(ctx.warp() * ctx.n_blocks() + ctx.block());
     }
 
     template <class Call>

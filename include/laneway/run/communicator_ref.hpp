@@ -27,8 +27,8 @@ struct communicator_ref {
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
-    LANEWAY_FN communicator_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles&, std::byte* shared) const {
-        return {ctx, out, two_sided, host, shared};
+    LANEWAY_FN communicator_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles& mine, std::byte* shared) const {
+        return {ctx, out, two_sided, host, mine.assisted, shared};
     }
     /// Server warps match where much waits, those of one block, while all others may be in bodies.
     template <class Ctx, class Forward>

@@ -19,12 +19,10 @@ LANEWAY_FN bool ends_now(Ctx& ctx) {
     return ctx.load(&ctx.environment().control->stop, order::relaxed, scope::device) == stop_word::ends;
 }
 
-/// Reports a fault and stops the run. Any lane; the first of a PE wins, later ones change nothing. Returns `code`.
-/// `number` and `limit`: see fault_record. A handler of an application that gives up says
-/// `fail(ctx, status::handler_failed, operation::user_code, -1, number)`, with a number of its own.
+/// What fail() does. A function of its own on GPUs, where it would be a large part of the code of many loops.
 template <class Ctx>
-LANEWAY_FN status fail(Ctx& ctx, status code, operation what, int peer = -1, std::uint64_t number = 0,
-                       std::uint64_t limit = 0) {
+LANEWAY_SLOW void record_failure(Ctx& ctx, status code, operation what, int peer, std::uint64_t number,
+                                 std::uint64_t limit) {
     const auto& env = ctx.environment();
     if (ctx.exchange(&env.control->fault_claim, 1u, order::relaxed, scope::device) == 0) {
         fault_record& record = *env.fault;
@@ -41,6 +39,20 @@ LANEWAY_FN status fail(Ctx& ctx, status code, operation what, int peer = -1, std
         ctx.store(&record.written, 1u, order::release, scope::system);
     }
     ctx.store(&env.control->stop, stop_word::ends, order::relaxed, scope::device);
+}
+
+/// Reports a fault and stops the run. Any lane; the first of a PE wins, later ones change nothing. Returns `code`.
+/// `number` and `limit`: see fault_record. A handler of an application that gives up says
+/// `fail(ctx, status::handler_failed, operation::user_code, -1, number)`, with a number of its own.
+template <class Ctx>
+LANEWAY_FN status fail(Ctx& ctx, status code, operation what, int peer = -1, std::uint64_t number = 0,
+                       std::uint64_t limit = 0) {
+    if constexpr (compiled_for_host) {
+        record_failure(ctx, code, what, peer, number, limit);
+    } else {
+        Ctx here(ctx);  // one whose address is taken would lie in memory
+        record_failure(here, code, what, peer, number, limit);
+    }
     return code;
 }
 

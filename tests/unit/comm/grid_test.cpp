@@ -110,9 +110,8 @@ TEST(grid_test, ServersInEveryBlockLeaveEachBlockAWarpThatWorks) {
 }
 
 TEST(grid_test, ComponentsSayHowMuchOfAPeServesAlsoWhereItIsAlone) {
-    const auto servers = [](double share, std::size_t pes, double option = 0) {
-        pe_outline gpu{device_kind::cuda, "cuda:0", [](const launch_shape&) { return 100; }};
-        gpu.server_share = share;
+    const auto servers = [](double share, std::size_t pes, double option = 0, int blocks = 100) {
+        const pe_outline gpu{device_kind::cuda, "cuda:0", [=](const launch_shape&) { return blocks; }, 0, share};
         options o;
         o.server_share = option;
         return size_grids(grid_traits::of<nothing<false>>(), std::vector(pes, gpu), o, 100)[0].server_blocks;
@@ -123,6 +122,8 @@ TEST(grid_test, ComponentsSayHowMuchOfAPeServesAlsoWhereItIsAlone) {
     EXPECT_EQ(servers(0.06, 2), 50) << "messages need more";
     EXPECT_EQ(servers(0.75, 2), 75);
     EXPECT_EQ(servers(0.06, 1, 0.25), 25);
+    EXPECT_EQ(servers(share_for_nothing, 1), 1) << "then a warp of each other block flushes";
+    EXPECT_EQ(servers(share_for_nothing, 1, 0, 1), 0) << "a lone block works";
     pe_outline checked{device_kind::checked, "checked:1", {}};
     checked.server_share = 0.5;
     options o;

@@ -12,9 +12,9 @@ namespace laneway {
 template <class Ctx, class Out>
 class message_calls : public request_waits<Ctx, Out> {
 public:
-    /// `first`: as of message_waiting.
-    LANEWAY_FN message_calls(const two_sided_ref& view, ring_ends& ends, Out& out, std::uint32_t first)
-        : request_waits<Ctx, Out>(view, out, first), ends_(ends), sender_(view, ends, pool_, waiting_) {}
+    /// `turns`: as of message_waiting.
+    LANEWAY_FN message_calls(const two_sided_ref& view, ring_ends& ends, Out& out, const message_turns& turns)
+        : request_waits<Ctx, Out>(view, out, turns), ends_(ends), sender_(view, ends, pool_, waiting_) {}
     // Its parts refer to each other. On GPUs what can be copied is returned from a function as a copy of its bytes,
     // also where C++ says that it is made in place; what cannot is made there.
     message_calls(const message_calls&) = delete;

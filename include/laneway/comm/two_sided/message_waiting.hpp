@@ -9,12 +9,17 @@
 
 namespace laneway {
 
+/// Which turns a warp's lanes take.
+struct message_turns {
+    std::uint32_t first = 0;  ///< another number for each warp, so that they begin with different shards
+    bool assisted = false;    ///< a warp of its block takes turn after turn, and waits for nobody
+};
+
 template <class Ctx, class Out>
 class message_waiting {
 public:
-    /// `first`: another number for each warp, so that they begin with different shards.
-    LANEWAY_FN message_waiting(const two_sided_ref& view, Out& out, std::uint32_t first)
-        : view_(view), out_(out), home_(first), turns_(2 * first) {}
+    LANEWAY_FN message_waiting(const two_sided_ref& view, Out& out, const message_turns& turns)
+        : view_(view), out_(out), home_(turns.first), turns_(2 * turns.first), assisted_(turns.assisted) {}
 
     /// What the lane waits for next is a matter of this shard: every second turn is for it.
     LANEWAY_FN void wait_for_shard(std::uint32_t number) { home_ = number; }
@@ -29,6 +34,8 @@ public:
         const std::uint32_t number = ctx.shuffle(mask, mine, Ctx::first_lane(mask));
         const message_shard_ref& shard = view_.shards[number];
         if (mask == full_warp<Ctx>) return message_turn<Ctx>(view_, shard)(ctx, team) || worked;
+        // A lone lane would keep the shard from a warp that takes in 32 messages in a fraction of the time.
+        if (assisted_) return worked;
         // Its mates are elsewhere, so one lane does it alone.
         const auto alone = once(ctx, mask, [&] {
             return std::uint32_t{
@@ -100,6 +107,7 @@ private:
     Out& out_;
     std::uint32_t home_;  ///< of the shards, by its lower bits
     std::uint32_t turns_;
+    bool assisted_;
     std::uint32_t seen_ = 0;  ///< shards, by seems_due
 };
 

@@ -12,9 +12,9 @@ namespace laneway {
 template <class Ctx, class Out>
 class request_waits {
 public:
-    /// `first`: as of message_waiting.
-    LANEWAY_FN request_waits(const two_sided_ref& view, Out& out, std::uint32_t first)
-        : view_(view), pool_(view), waiting_(view, out, first) {}
+    /// `turns`: as of message_waiting.
+    LANEWAY_FN request_waits(const two_sided_ref& view, Out& out, const message_turns& turns)
+        : view_(view), pool_(view), waiting_(view, out, turns) {}
 
     [[nodiscard]] LANEWAY_FN message_waiting<Ctx, Out>& waiting() { return waiting_; }
 

@@ -250,7 +250,9 @@ private:
         return now;
     }
 
-    const pe_environment& env_;
+    // A copy: the address of the kernel's parameter, kept in an object that functions of their own are given, meets
+    // itself at every merge of the code, and nvcc crashes where these are many (docs/design/0146).
+    const pe_environment env_;
     lane_rank rank_;
     std::uint64_t deadline_ns_;
 };
