@@ -8,6 +8,7 @@ namespace laneway {
 /// How lanes wait for others.
 struct waiting_rules {
     bool leaves_turns = true;   ///< to other warps, where they take some
+    bool assisted = false;      ///< a warp of the block takes turns and sends what has waited, all the time
     bool clock_a_turn = false;  ///< looks at the clock after each turn: turns may be long, and who waits should tell
                                 ///< what for before others find that nothing goes on
 };
@@ -21,14 +22,17 @@ template <class Ctx, class Out, class Site, class Done, class Turn>
 requires std::is_invocable_v<Site>
 [[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, Site&& site, Done&& done, Turn&& turn,
                                              const waiting_rules& rules = {}) {
-    bounded_spin spin(2);
+    // Who is assisted only looks, after some time less often: tens of thousands of lanes that look, and turn what they
+    // hold in memory over for the sake of help, take the memory from the warps whose work they wait for.
+    const unsigned looks_at_once = rules.assisted ? 256 : ~0u;
+    bounded_spin spin(rules.assisted ? 6 : 2);
     unsigned looks = 0, turns = 0;
     while (!done()) {
         // On a GPU how soon a word is seen is what a step costs.
-        if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0) continue;
+        if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0 && looks < looks_at_once) continue;
         bool worked = false;
         status going = status::ok;
-        if (!rules.leaves_turns || !out.others_take_turns(ctx)) {
+        if (!rules.assisted && (!rules.leaves_turns || !out.others_take_turns(ctx))) {
             const lane_mask together = ctx.converged();
             worked = turn(together);
             if (worked) ctx.worked();

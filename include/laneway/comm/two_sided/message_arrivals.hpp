@@ -101,7 +101,7 @@ private:
             static_cast<std::uint32_t>(ctx.lane()) < in.n_slots && rings_.taken_at(in, source, ticket) == 0;
         const chunk_label label = in.poll(ctx, ticket);
         const lane_mask shared = ctx.ballot(full_warp<Ctx>, near && rings_.is_shared(label));
-        if ((shared & 1) != 0) return take_shared(ctx, source, first, ctx.shuffle(full_warp<Ctx>, label.messages(), 0));
+        if ((shared & 1) != 0) return take_shared_slots(ctx, source, first, label, shared);
         const int n = leading_lanes(ctx, near && label.bits != 0 && !rings_.is_shared(label));
         if (n == 0) return come_past_kept_slots(ctx, source, first);
         const bool comes = ctx.lane() < n;
@@ -116,6 +116,41 @@ private:
         const auto n_admitted = static_cast<std::uint64_t>(Ctx::count_lanes(admitted));
         if (ctx.lane() == 0) rings_.go_on(ctx, in, source, first + n_admitted);
         count(ctx, n_admitted, n_admitted);
+        return true;
+    }
+    /// The messages of the first slots that lanes have shared, a lane each: as many slots as the warp has lanes for
+    /// their messages. `label`: that of the lane's ticket. `shared`: the lanes whose slot is such a one.
+    LANEWAY_SLOW bool take_shared_slots(Ctx& ctx, int source, std::uint64_t first, chunk_label label,
+                                        lane_mask shared) const {
+        constexpr std::uint32_t lanes = Ctx::warp_lanes;
+        const chunk_receiver& in = shard_.from[source];
+        const auto lane = static_cast<std::uint32_t>(ctx.lane());
+        const std::uint64_t ticket = first + lane;
+        const bool whole = (shared >> lane & 1) != 0 && rings_.taken_of_slot(in, source, ticket) == 0;
+        const int leading = leading_lanes(ctx, whole);
+        const std::uint32_t ends =
+            inclusive_scan(ctx, full_warp<Ctx>, ctx.lane() < leading ? label.messages() : lanes + 1);
+        const int n = leading_lanes(ctx, ends <= lanes);
+        const std::uint32_t all = ctx.shuffle(full_warp<Ctx>, ends, n == 0 ? 0 : n - 1);
+        if (n < 2 || places_.room() < all) {
+            return take_shared(ctx, source, first, ctx.shuffle(full_warp<Ctx>, label.messages(), 0));
+        }
+        ctx.sync(full_warp<Ctx>);  // a lane reads behind what the slot's has acquired
+        int slot = 0;              // of the lane's message: the first that ends behind it
+        for (int step = Ctx::warp_lanes / 2; step > 0; step /= 2) {
+            if (ctx.shuffle(full_warp<Ctx>, ends, slot + step - 1) <= lane) slot += step;
+        }
+        const bool comes = lane < all;
+        const std::uint32_t sharing = ctx.shuffle(full_warp<Ctx>, label.messages(), slot);
+        const std::uint32_t number = lane - (ctx.shuffle(full_warp<Ctx>, ends, slot) - sharing);
+        const std::uint64_t of_slot = first + static_cast<std::uint64_t>(slot);
+        incoming_message message;
+        if (comes) delivery_.read_one(ctx, in, of_slot, number, sharing, source, message);
+        (void)let_in(ctx, source, comes, of_slot, message);
+        if (ctx.lane() < n) in.release_relaxed(ctx, lane_mask{1} << ctx.lane(), ticket);
+        const auto slots = static_cast<std::uint64_t>(n);
+        if (ctx.lane() == 0) rings_.go_on(ctx, in, source, first + slots);
+        count(ctx, all, slots);
         return true;
     }
     /// The next messages of a slot that lanes have shared, a lane each, as far as more may wait.

@@ -34,8 +34,6 @@ public:
         const std::uint32_t number = ctx.shuffle(mask, mine, Ctx::first_lane(mask));
         const message_shard_ref& shard = view_.shards[number];
         if (mask == full_warp<Ctx>) return message_turn<Ctx>(view_, shard)(ctx, team) || worked;
-        // A lone lane would keep the shard from a warp that takes in 32 messages in a fraction of the time.
-        if (assisted_) return worked;
         // Its mates are elsewhere, so one lane does it alone.
         const auto alone = once(ctx, mask, [&] {
             return std::uint32_t{
@@ -44,8 +42,11 @@ public:
         ctx.sync(mask);
         return alone != 0 || worked;
     }
-    /// The same, by those lanes of the mask that are here for messages of this communicator.
-    LANEWAY_FN bool turn_with_mates(Ctx& ctx, lane_mask mask) { return turn(ctx, mates(ctx, mask, view_.number)); }
+    /// The same, by those lanes of the mask that are here for messages of this communicator, unless a warp does it for
+    /// them: a lone lane would keep the shard from one that takes in 32 messages in a fraction of the time.
+    LANEWAY_FN bool turn_with_mates(Ctx& ctx, lane_mask mask) {
+        return !assisted_ && turn(ctx, mates(ctx, mask, view_.number));
+    }
     /// What else waiting lanes do for the program. The lanes of the mask, together.
     LANEWAY_FN status help(Ctx& ctx, lane_mask mask) { return out_.help(ctx, mask); }
     /// Turns of some shards, until there was something to do. The whole warp, together.
@@ -69,7 +70,7 @@ public:
     template <class Done>
     LANEWAY_SLOW status wait(Ctx& ctx, const wait_site& site, Done&& done) {
         // A shard is one warp's at a time: on a GPU a lone lane would have it for tens of microseconds.
-        constexpr waiting_rules rules{.leaves_turns = Ctx::warp_lanes >= 32};
+        const waiting_rules rules{.leaves_turns = Ctx::warp_lanes >= 32, .assisted = assisted_};
         return await_others(
             ctx, out_, site, static_cast<Done&&>(done), [&](lane_mask mask) { return turn_with_mates(ctx, mask); },
             rules);
@@ -93,7 +94,7 @@ public:
             return holds || --looks <= 0;
         };
         const status waited = wait_together(ctx, mask, site, is_over, [&] {
-            if (once(ctx, mask, [&] { return std::uint32_t{out_.others_take_turns(ctx)}; }) != 0) return;
+            if (assisted_ || once(ctx, mask, [&] { return std::uint32_t{out_.others_take_turns(ctx)}; }) != 0) return;
             (void)turn(ctx, mask);
             (void)out_.help(ctx, mask);  // the wait sees the end itself
         });
