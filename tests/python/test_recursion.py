@@ -156,6 +156,20 @@ def test_commands_verify(laneway: Run, tmp_path: Path, arguments: list[object], 
     assert report["verified"]["mismatches"] == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["sort", "--keys", -1], "--keys must be a whole number from 0 to 2147483647, not -1"),
+        (["sort", "--keys-seed", -1], "--keys-seed must be a whole number from 0 to"),
+        (["strassen", "--elements-seed", -1], "--elements-seed must be a whole number from 0 to"),
+    ],
+)
+def test_commands_name_the_option_that_is_wrong(laneway: Run, arguments: list[object], told: str) -> None:
+    done = laneway("recursion", *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
 def test_the_study_writes_what_it_measured(laneway: Run, tmp_path: Path) -> None:
     programs = ("fibonacci", "queens", "sort", "strassen", "quadrature")
     options = ["--devices", "cpu:1", "--runs", 1, "--workers", 1, "--workers", 2, "--width", 64, "--width", 256]

@@ -39,7 +39,8 @@ public:
 
     /// Adds an item: it goes where on_send of the application says. Any lane, also in divergent code. May wait for
     /// buffers where it leaves (back-pressure), and for the host where all queues are full. Fails with bad_pe, or
-    /// stopped or timeout when the run ends.
+    /// stopped or timeout when the run ends, also because the host has kept as much as it may: whoever pushes in a long
+    /// loop ends it then.
     LANEWAY_FN status push(Ctx& ctx, const item& made) {
         const item_route route = app().on_send(ctx, made);
         if (threw(ctx)) return status::stopped;
@@ -51,7 +52,7 @@ public:
         mine_.suppressed += !keeps && !leaves && spared ? 1 : 0;
         mine_.dropped += !keeps && !leaves && !spared ? 1 : 0;
         mine_.returned += leaves && route.pe == lender_ ? 1 : 0;
-        if (keeps) part_.arrivals.keep(ctx, ctx.converged(), made);
+        if (keeps && !part_.arrivals.keep(ctx, ctx.converged(), made)) return status::stopped;
         if (!leaves) return status::ok;
         return out_.post(ctx, route.pe, item_message<Application>{app().pack(ctx, made)});
     }

@@ -106,20 +106,21 @@ struct receive_item {
         count_lanes_that(ctx, mask, keeps, &counters->accepted);
         count_lanes_that(ctx, mask, !keeps && !leaves, &counters->refused);
         count_lanes_that(ctx, mask, leaves, &counters->to_pass);
-        if (keeps) keep(ctx, ctx.converged(), application.unpack(ctx, message.packed));
+        if (keeps) (void)keep(ctx, ctx.converged(), application.unpack(ctx, message.packed));
         if (leaves) (void)queues.put(ctx, ctx.converged(), true, entry::to_pass(message.packed, route.pe));
     }
 
-    /// Puts a whole item into the own queues, as its priority says. The lanes of the mask, together.
+    /// Puts a whole item into the own queues, as its priority says; false where it is lost as the run is ending. The
+    /// lanes of the mask, together.
     template <class Ctx>
-    LANEWAY_FN void keep(Ctx& ctx, lane_mask mask, const typename Application::item& item) const {
+    LANEWAY_FN bool keep(Ctx& ctx, lane_mask mask, const typename Application::item& item) const {
         std::uint64_t priority = 0;
         bool is_near = true;
         if (has_priorities) {
             priority = application.priority(ctx, item);
             is_near = runs_below(queues.threshold(ctx), priority);
         }
-        (void)put(ctx, mask, is_near, entry::of(item), priority);
+        return put(ctx, mask, is_near, entry::of(item), priority) != item_place::rejected;
     }
 
     /// The same for an entry and its priority; as item_queues_ref::put.
@@ -149,7 +150,7 @@ struct start_item {
     LANEWAY_FN void operator()(Ctx& ctx, const item_start<Application>& start) const {
         const lane_mask mask = ctx.converged();
         count_lanes_that(ctx, mask, true, &arrivals.counters->started);
-        arrivals.keep(ctx, mask, start.item);
+        (void)arrivals.keep(ctx, mask, start.item);
     }
 };
 

@@ -49,7 +49,7 @@ public:
         std::uint32_t limit = 0;
         const std::uint64_t next = once(ctx, full_warp<Ctx>, [&] {
             const channel_queue_ref::queue_view seen = queue.look(ctx);
-            limit = takes_long(warp.view, number) ? 1 : share_of(warp.view, seen.ready);
+            limit = are_long(warp.view, number) ? 1 : share_of(warp.view, seen.ready);
             return seen.next;
         });
         limit = ctx.shuffle(full_warp<Ctx>, limit, Ctx::first_lane(full_warp<Ctx>));
@@ -103,13 +103,12 @@ private:
         std::byte* element;
     };
 
-    /// Whether a queue's elements take so long that a block should have one at a time, while others have none: those of
-    /// kernels that do not let them be kept either.
-    static LANEWAY_FN bool takes_long(const View& view, std::uint32_t queue) {
-        bool fits = true;
+    /// Whether the kernel of a queue's elements says that they take long.
+    static LANEWAY_FN bool are_long(const View& view, std::uint32_t queue) {
+        bool found = false;
         view.kernels.visit(view.set.channels[view.set.channel_of(queue % view.set.queues_a_shard)].consumer,
-                           [&]<class Kernel>(const Kernel&) { fits = fits_stacks<Kernel>; });
-        return !fits;
+                           [&]<class Kernel>(const Kernel&) { found = takes_long<Kernel>; });
+        return found;
     }
     /// Of elements ready in a queue, so that other blocks find some; a queue is in one shard, which few blocks look at.
     static LANEWAY_FN std::uint32_t share_of(const View& view, std::uint32_t ready) {

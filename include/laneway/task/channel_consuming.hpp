@@ -17,6 +17,14 @@ template <class Kernel>
 requires requires { Kernel::keeps; }
 inline constexpr bool fits_stacks<Kernel> = Kernel::keeps;
 
+/// Whether a block takes a kernel's elements one at a time, so that other blocks find the rest: where it says
+/// `static constexpr bool keeps = false;`. Elements that are too large for stacks need not take long.
+template <class Kernel>
+inline constexpr bool takes_long = false;
+template <class Kernel>
+requires requires { Kernel::keeps; }
+inline constexpr bool takes_long<Kernel> = !Kernel::keeps;
+
 /// Whether a warp may keep a kernel's elements, which lanes run by themselves.
 template <class Kernel>
 inline constexpr bool keeps_elements = width_of<Kernel> == task_width::warp&& fits_stacks<Kernel>;

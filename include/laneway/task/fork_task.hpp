@@ -6,6 +6,7 @@
 #pragma once
 
 #include "laneway/simt/user_code.hpp"
+#include "laneway/task/channel_consuming.hpp"
 #include "laneway/task/channel_node.hpp"
 #include "laneway/task/channel_team.hpp"
 #include "laneway/task/task_type.hpp"
@@ -382,5 +383,9 @@ struct fork_kernel {
         return task.result();
     }
 };
+
+/// Of a function: not continuations and calls that are too large for stacks, which are not kept either.
+template <class Function, class... Functions>
+inline constexpr bool takes_long<fork_kernel<Function, Functions...>> = !may_be_kept<Function>;
 
 }  // namespace laneway

@@ -181,6 +181,8 @@ def sort(
     scheduler: str = SCHEDULER,
 ) -> Account:
     """What the command does."""
+    require_whole("keys", keys, bits=31)
+    require_whole("keys_seed", keys_seed)
     given = _random_words(keys, keys_seed)
     result = laneway.merge_sort(
         given, grain=grain, width=width, memory_bytes=memory_bytes, scheduler=scheduler, **job.options
@@ -204,6 +206,7 @@ def strassen(
 ) -> Account:
     """What the command does."""
     require_whole("rows", rows, 1, bits=16)
+    require_whole("elements_seed", elements_seed)
     words = _random_words(2 * rows * rows, elements_seed)
     a, b = words.reshape(2, rows, rows)
     result = laneway.strassen(
@@ -235,8 +238,6 @@ def uts(
 
 
 def _random_words(count: int, seed: int) -> NDArray[np.uint32]:
-    require_whole("count", count, bits=31)
-    require_whole("seed", seed)
     return np.random.default_rng(seed).integers(0, 2**32, count, dtype=np.uint32)
 
 

@@ -17,6 +17,7 @@ struct order_item {
         here,     ///< makes leaves for the own PE
         again,    ///< makes itself again, for ever
         outside,  ///< makes an item for a PE that does not exist
+        flood,    ///< makes leaves for the own PE, in one part, until it is told that the run is ending
     };
     kind what = kind::leaf;
     std::uint32_t parts = 0;
@@ -42,6 +43,14 @@ struct order_application : item_defaults<order_item> {
     LANEWAY_FN void work(Ctx& ctx, const order_item& one, std::uint32_t, List& list) const {
         if (one.what == kind::slow) {
             for (int i = 0; i < 20; ++i) ctx.fetch_add(leaves + 1, std::uint64_t{1}, order::relaxed, scope::device);
+            return;
+        }
+        if (one.what == kind::flood) {
+            for (int i = 0; i < 3000; ++i) {
+                if (list.push(ctx, order_item{}) == status::ok) continue;
+                ctx.fetch_add(leaves + 1, std::uint64_t{1}, order::relaxed, scope::device);
+                return;
+            }
             return;
         }
         order_item made;
@@ -145,6 +154,22 @@ TEST_P(item_limits_test, WhereTheHostMayKeepNoMoreTheErrorNamesIt) {
         EXPECT_EQ(one.list.work().done, 4u);
     }
     EXPECT_TRUE(tells_of_items);
+}
+
+// A lane that pushes in a loop could not end it otherwise, and would go on behind the deadline.
+TEST_P(item_limits_test, PushTellsThatTheHostMayKeepNoMore) {
+    options o = job_options();
+    o.cpu_threads = 1;  // which works off nothing meanwhile
+    job one(o, room(4, 8, 4));
+    one.list.start_with(0, {{kind::flood, 1}});
+    bool is_full = false;
+    try {
+        run_items(one.rt, one.list);
+    } catch (const full_worklist&) {
+        is_full = true;
+    }
+    EXPECT_TRUE(is_full || is_checked(GetParam()) || GetParam().starts_with("cuda")) << "others may be as fast";
+    EXPECT_EQ(one.leaves[0].copy_out()[1], is_full ? 1u : 0u);
 }
 
 // Lanes of the first PE make many times more than the last one has room for, and faster than that does it. The reserve

@@ -1,5 +1,6 @@
 #include "channel_block_suite.hpp"
 
+#include "laneway/fork_join.hpp"
 #include "laneway/task/channel_component.hpp"
 
 namespace laneway::test {
@@ -42,6 +43,31 @@ TEST(channel_block_plans_test, WhereBlocksDoAllTheWorkEachHasAShard) {
 struct adds_from_queues : add_numbers {
     static constexpr bool keeps = false;
 };
+
+struct large_element {
+    std::uint64_t words[25];
+};
+/// As add_numbers, but its elements are too large for stacks.
+struct adds_large_elements : add_numbers {
+    using element = large_element;
+};
+/// A function of blocks with large arguments, which may say that its calls are not to be kept.
+struct function_of_blocks {
+    using arguments = large_element;
+    using result = std::uint32_t;
+    static constexpr task_width width = task_width::block;
+};
+struct long_function_of_blocks : function_of_blocks {
+    static constexpr bool keeps = false;
+};
+
+TEST(channel_block_plans_test, BlocksTakeOneAtATimeOfThoseThatSaySo) {
+    EXPECT_FALSE(fits_stacks<adds_large_elements> || takes_long<adds_large_elements>) << "large, but not long";
+    EXPECT_TRUE(!fits_stacks<adds_from_queues> && takes_long<adds_from_queues>);
+    EXPECT_FALSE(takes_long<add_numbers>);
+    EXPECT_FALSE(fits_stacks<fork_kernel<function_of_blocks>> || takes_long<fork_kernel<function_of_blocks>>);
+    EXPECT_TRUE(takes_long<fork_kernel<long_function_of_blocks>>);
+}
 
 TEST(channel_block_plans_test, ABlockHasOneStackWhereBlocksDoAllTheWork) {
     const channel_options wide{.width = 512, .levels = 2};
