@@ -128,7 +128,7 @@ machine::outcome machine::run_at_once(const std::vector<pe_program>& programs, c
     outcome ended;
     std::vector<std::unique_ptr<running>> runs;
     try {
-        services.start();
+        services.start_due();
         for (const std::size_t p : own_) {
             runs.push_back(launch_one(static_cast<int>(p), shapes[p], programs[p]));
             (void)until.left();
@@ -263,6 +263,7 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
     const run_watch watch{time_to_leave,
                           [&] {
                               interruption::poll();
+                              services.start_due();
                               return leaving_ || any_fault() || services.failed() || group_->alerted();
                           },
                           [&] { stop_all(); },
@@ -280,6 +281,7 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
     // Lanes may have ended before the host has looked, and a request that a host thread carries out looks at the word.
     if (any_fault()) tell_lanes(stop_word::ends);
     services.end();
+    services.serve_unstarted();
     constexpr auto look = std::chrono::milliseconds(20);
     const wait_limit last(time_to_return);
     while (!services.returned(look) && !(limit.is_over() && last.is_over())) interruption::poll();

@@ -61,7 +61,10 @@ struct service_run::state {
 
 service_run::service_run(std::vector<std::shared_ptr<host_service>> services) : state_(std::make_shared<state>()) {
     state_->services = std::move(services);
-    for (const auto& service : state_->services) service->open();
+    for (const auto& service : state_->services) {
+        service->open();
+        for (int thread = 0; thread < service->threads(); ++thread) unstarted_.push_back({service, thread});
+    }
 }
 
 service_run::~service_run() {
@@ -70,24 +73,37 @@ service_run::~service_run() {
     (void)join();  // false: it has left them behind
 }
 
-void service_run::start() {
-    for (const auto& service : state_->services) {
-        for (int thread = 0; thread < service->threads(); ++thread) {
-            const std::lock_guard lock(state_->mutex);
-            try {
-                state_->threads.emplace_back([s = state_, service, thread] {
-                    host_context ctx;
-                    s->serve(ctx, *service, thread);
-                    const std::lock_guard ending(s->mutex);
-                    --s->running;
-                    s->changed.notify_all();
-                });
-            } catch (const std::system_error& refused) {
-                throw system_error("a host thread could not be started: " + refused.code().message());
-            }
-            ++state_->running;
+void service_run::start_due() {
+    host_context ctx;
+    for (auto one = unstarted_.begin(); one != unstarted_.end();) {
+        if (one->service->is_due(ctx, one->thread)) {
+            start_one(*one);
+            one = unstarted_.erase(one);
+        } else {
+            ++one;
         }
     }
+}
+
+void service_run::start_one(const place& one) {
+    const std::lock_guard lock(state_->mutex);
+    try {
+        state_->threads.emplace_back([s = state_, one] {
+            host_context ctx;
+            s->serve(ctx, *one.service, one.thread);
+            const std::lock_guard ending(s->mutex);
+            --s->running;
+            s->changed.notify_all();
+        });
+    } catch (const std::system_error& refused) {
+        throw system_error("a host thread could not be started: " + refused.code().message());
+    }
+    ++state_->running;
+}
+
+void service_run::serve_unstarted() {
+    host_context ctx;
+    for (const place& one : std::exchange(unstarted_, {})) state_->serve(ctx, *one.service, one.thread);
 }
 
 std::vector<std::function<void(host_context&)>> service_run::bodies() const {

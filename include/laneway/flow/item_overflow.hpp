@@ -41,6 +41,13 @@ public:
 
     [[nodiscard]] int threads() const override { return 1; }
     void open() override {}
+    /// Most runs, and above all waves, end without: they need no thread.
+    [[nodiscard]] bool is_due(host_context& ctx, int) const override {
+        for (const part& one : parts_) {
+            if (one.is_own && !one.receiver.peek(ctx).empty()) return true;
+        }
+        return false;
+    }
     bool turn(host_context& ctx, int) override {
         bool any = false;
         for (part& one : parts_) {

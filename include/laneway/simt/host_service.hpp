@@ -37,6 +37,10 @@ public:
     [[nodiscard]] virtual std::uint64_t buffer_bytes(int) const { return 0; }
     /// Prepares a run. Nothing runs on any device.
     virtual void open() = 0;
+    /// Whether a run that has not started the thread yet starts it now: asked before the launch, and then by who waits
+    /// for the lanes, several thousand times a second, until it is. A thread that has not been started when the lanes
+    /// have ended is not started any more: who has waited for them makes its turns. Checked runs start all.
+    [[nodiscard]] virtual bool is_due(host_context&, int /*thread*/) const { return true; }
     /// Does a small piece of what is due; returns whether there was any. Never waits for lanes. What it throws ends the
     /// run and leaves machine::run.
     virtual bool turn(host_context& ctx, int thread) = 0;

@@ -22,13 +22,16 @@ public:
     service_run(const service_run&) = delete;
     service_run& operator=(const service_run&) = delete;
 
-    /// Starts a thread for each thread of each service; throws system_error where one cannot be started.
-    void start();
+    /// Starts the threads that are due; throws system_error where one cannot be started. Before the launch, and again
+    /// and again until the lanes have ended.
+    void start_due();
     /// The same as functions to be run as fibers, which end after end().
     [[nodiscard]] std::vector<std::function<void(host_context&)>> bodies() const;
 
     /// Says that no lane runs any more: each thread serves what has arrived and ends. Any thread.
     void end();
+    /// After end(): serves on this thread what has arrived for threads that were never started.
+    void serve_unstarted();
     /// Whether a service threw. Any thread.
     [[nodiscard]] bool failed() const;
     /// After end(): whether all threads have returned; waits for that no longer than `wait`.
@@ -50,7 +53,14 @@ public:
 
 private:
     struct state;
+    struct place {
+        std::shared_ptr<host_service> service;
+        int thread;
+    };
+    void start_one(const place& one);
+
     std::shared_ptr<state> state_;
+    std::vector<place> unstarted_;
 };
 
 }  // namespace laneway

@@ -23,7 +23,13 @@ public:
         ++opened;
         for (auto& w : words) w = {};
     }
+    [[nodiscard]] bool is_due(host_context& ctx, int thread) const override {
+        if (!waits_for_work) return true;
+        auto& w = words[static_cast<std::size_t>(thread)];
+        return ctx.load(&w.asked, order::acquire, scope::system) != w.seen;
+    }
     bool turn(host_context& ctx, int thread) override {
+        if (std::this_thread::get_id() != runs_on) ++turns_of_threads;
         auto& w = words[static_cast<std::size_t>(thread)];
         const std::uint64_t asked = ctx.load(&w.asked, order::acquire, scope::system);
         if (asked == w.seen) return false;
@@ -42,10 +48,13 @@ public:
         std::uint64_t answered = 0;
         std::uint64_t seen = 0;
     };
-    std::vector<word> words;
+    mutable std::vector<word> words;
     std::uint64_t throw_at = 0;
     int opened = 0;
     mutable int audited = 0;
+    bool waits_for_work = false;                           ///< its threads are due only when a lane has asked
+    std::thread::id runs_on = std::this_thread::get_id();  ///< who calls machine::run
+    std::atomic<std::uint64_t> turns_of_threads{0};        ///< also those without work
     std::atomic<bool> hold{false};
     std::atomic<std::uint64_t> turns{0};
 };
@@ -126,6 +135,55 @@ TEST_P(service_run_test, AServiceThatIsGoneDoesNotRun) {
     const auto other = std::make_shared<doubler>(1);
     EXPECT_EQ(run(machine, *other, 1, false, 1), "");
     EXPECT_EQ(other->opened, 0);
+}
+
+TEST_P(service_run_test, RunsThatNeedNoThreadStartNone) {
+    if (is_checked(GetParam())) return;  // whose threads are fibers
+    machine machine(GetParam());
+    const auto service = std::make_shared<doubler>(3);
+    service->waits_for_work = true;
+    machine.attach(service);
+    for (int round = 1; round <= 500; ++round) {
+        ASSERT_EQ(run(machine, *service, 0, false, 20), "");
+        ASSERT_EQ(service->opened, round);
+        ASSERT_EQ(service->audited, round);
+    }
+    EXPECT_EQ(service->turns_of_threads, 0u);
+    EXPECT_EQ(service->turns, 0u);
+}
+
+TEST_P(service_run_test, ThreadsStartWhenTheyAreDue) {
+    every_round(GetParam(), [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        const auto service = std::make_shared<doubler>(2);
+        service->waits_for_work = true;
+        machine.attach(service);
+        for (int round = 1; round <= 20; ++round) {
+            const bool waits = round % 2 == 0;  // else it may come too late for a thread
+            ASSERT_EQ(run(machine, *service, 5, waits, o.timeout_seconds), "");
+            ASSERT_EQ(service->words[0].answered, 10u);
+            ASSERT_EQ(service->words[1].answered, 10u);
+        }
+        if (!is_checked(GetParam())) {
+            EXPECT_GT(service->turns_of_threads, 0u);
+        }
+    });
+}
+
+TEST_P(service_run_test, GoodRunsFollowThoseThatFailBeforeAndAfterAThreadIsDue) {
+    machine machine(GetParam());
+    const auto service = std::make_shared<doubler>(2);
+    service->waits_for_work = true;
+    machine.attach(service);
+    const auto silent = std::make_shared<doubler>(2);  // never runs, so never answers
+    for (int round = 0; round < 10; ++round) {
+        service->throw_at = 2;
+        EXPECT_THROW(run(machine, *service, 2, round % 2 == 0, 20), std::runtime_error);
+        service->throw_at = 0;
+        EXPECT_EQ(run(machine, *service, 2, true, 20), "");
+        EXPECT_NE(run(machine, *silent, 1, true, 0.01), "");
+        EXPECT_EQ(run(machine, *service, 0, false, 20), "");
+    }
 }
 
 TEST_P(service_run_test, WhatAServiceThrowsLeavesTheRun) {
@@ -221,7 +279,7 @@ TEST(stuck_service_test, NothingWaitsForOneThatIsLeftBehind) {
     {
         service_run run({service});
         service->words[0].asked = 1;
-        run.start();
+        run.start_due();
         run.end();
         EXPECT_FALSE(run.returned(std::chrono::milliseconds(1)));
         EXPECT_FALSE(run.join());
