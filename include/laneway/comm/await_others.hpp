@@ -22,14 +22,13 @@ template <class Ctx, class Out, class Site, class Done, class Turn>
 requires std::is_invocable_v<Site>
 [[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, Site&& site, Done&& done, Turn&& turn,
                                              const waiting_rules& rules = {}) {
-    // Who is assisted only looks, after some time less often: tens of thousands of lanes that look, and turn what they
-    // hold in memory over for the sake of help, take the memory from the warps whose work they wait for.
-    const unsigned looks_at_once = rules.assisted ? 256 : ~0u;
-    bounded_spin spin(rules.assisted ? 6 : 2);
+    // Who is assisted only looks, less often the longer it takes: tens of thousands of lanes that look as fast as they
+    // can, each at a word of its own, take the memory from the warps whose work they wait for.
+    bounded_spin spin(rules.assisted ? 9 : 2);
     unsigned looks = 0, turns = 0;
     while (!done()) {
         // On a GPU how soon a word is seen is what a step costs.
-        if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0 && looks < looks_at_once) continue;
+        if (Ctx::warp_lanes >= 32 && !rules.assisted && ++looks % 8 != 0) continue;
         bool worked = false;
         status going = status::ok;
         if (!rules.assisted && (!rules.leaves_turns || !out.others_take_turns(ctx))) {
