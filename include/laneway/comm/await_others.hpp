@@ -23,7 +23,9 @@ requires std::is_invocable_v<Site>
 [[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, Site&& site, Done&& done, Turn&& turn,
                                              const waiting_rules& rules = {}) {
     // Who is assisted only looks, less often the longer it takes: tens of thousands of lanes that look as fast as they
-    // can, each at a word of its own, take the memory from the warps whose work they wait for.
+    // can, each at a word of its own, take the memory from the warps whose work they wait for. But now and then it
+    // takes a turn, as the warp that assists may be at a function of a user's that computes for long.
+    constexpr unsigned looks_a_turn = Ctx::warp_lanes >= 32 ? 2048 : 64;
     bounded_spin spin(rules.assisted ? 9 : 2);
     unsigned looks = 0, turns = 0;
     while (!done()) {
@@ -31,7 +33,8 @@ requires std::is_invocable_v<Site>
         if (Ctx::warp_lanes >= 32 && !rules.assisted && ++looks % 8 != 0) continue;
         bool worked = false;
         status going = status::ok;
-        if (!rules.assisted && (!rules.leaves_turns || !out.others_take_turns(ctx))) {
+        const bool only_looks = rules.assisted && ++looks % looks_a_turn != 0;
+        if (!only_looks && (!rules.leaves_turns || !out.others_take_turns(ctx))) {
             const lane_mask together = ctx.converged();
             worked = turn(together);
             if (worked) ctx.worked();

@@ -42,11 +42,11 @@ public:
         ctx.sync(mask);
         return alone != 0 || worked;
     }
-    /// The same, by those lanes of the mask that are here for messages of this communicator, unless a warp does it for
-    /// them: a lone lane would keep the shard from one that takes in 32 messages in a fraction of the time.
-    LANEWAY_FN bool turn_with_mates(Ctx& ctx, lane_mask mask) {
-        return !assisted_ && turn(ctx, mates(ctx, mask, view_.number));
-    }
+    /// The same, by those lanes of the mask that are here for messages of this communicator.
+    LANEWAY_FN bool turn_with_mates(Ctx& ctx, lane_mask mask) { return turn(ctx, mates(ctx, mask, view_.number)); }
+    /// Whether a warp does it for them: a lone lane would keep the shard from one that takes in 32 messages in a
+    /// fraction of the time.
+    [[nodiscard]] LANEWAY_FN bool is_assisted() const { return assisted_; }
     /// What else waiting lanes do for the program. The lanes of the mask, together.
     LANEWAY_FN status help(Ctx& ctx, lane_mask mask) { return out_.help(ctx, mask); }
     /// Turns of some shards, until there was something to do. The whole warp, together.

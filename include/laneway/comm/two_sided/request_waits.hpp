@@ -187,7 +187,7 @@ private:
     }
     LANEWAY_FN status progress(Ctx& ctx) {
         const lane_mask here = ctx.converged();
-        (void)waiting_.turn_with_mates(ctx, here);
+        if (!waiting_.is_assisted()) (void)waiting_.turn_with_mates(ctx, here);
         return waiting_.help(ctx, here);
     }
     /// That of a request that goes on.
