@@ -91,9 +91,8 @@ std::vector<pe_grid> size_grids(const grid_traits& program, const std::vector<pe
                 if (options.gpu_blocks > 0) grid.shape.blocks = std::min(grid.shape.blocks, options.gpu_blocks);
                 break;
         }
-        // A PE that is alone serves only for what asks for it: for next to nothing only where there is a block for
-        // that.
-        const bool asks = pe.server_share > share_for_nothing || (pe.server_share > 0 && grid.shape.blocks > 1);
+        // A PE that is alone serves only for what asks for it.
+        const bool asks = pe.server_share > (grid.shape.blocks > 1 ? 0 : share_for_flushers);
         const bool alone = asks && pes.size() == 1, serves = asks || pes.size() > 1;
         const double wanted = alone ? pe.server_share : std::max(program.server_share, pe.server_share);
         const double server_share = options.server_share != 0 ? options.server_share : wanted;

@@ -7,6 +7,8 @@ namespace laneway {
 
 /// server_share of programs that send nothing: one block serves, for nothing.
 inline constexpr double share_for_nothing = 1e-9;
+/// The same of components that ask for warps that flush, which are where others serve; a lone block does without.
+inline constexpr double share_for_flushers = share_for_nothing / 2;
 
 /// Where a PE's server warps lie: in whole blocks, the first ones, or so many in every block.
 struct server_layout {

@@ -190,8 +190,8 @@ public:
 
     // As a component, see run/component.hpp.
     [[nodiscard]] std::uint64_t held_bytes(int) const { return memory_->memory().held_bytes(); }
-    /// On a GPU for the sake of the warps that flush where others serve: lanes of a body wait for what they do.
-    [[nodiscard]] double server_share(int pe) const { return memory_->is_on_gpu(pe) ? share_for_nothing : 0; }
+    /// Lanes of a body wait for what flushing warps do.
+    [[nodiscard]] double server_share(int pe) const { return memory_->is_on_gpu(pe) ? share_for_flushers : 0; }
     void begin(machine& machine, const comm_plan&, const run_deadline&) const { memory_->begin(machine); }
     void end(const run_report&) const { memory_->end(); }
     [[nodiscard]] std::string account() const { return memory_->memory().account(); }

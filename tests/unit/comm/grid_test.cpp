@@ -122,8 +122,9 @@ TEST(grid_test, ComponentsSayHowMuchOfAPeServesAlsoWhereItIsAlone) {
     EXPECT_EQ(servers(0.06, 2), 50) << "messages need more";
     EXPECT_EQ(servers(0.75, 2), 75);
     EXPECT_EQ(servers(0.06, 1, 0.25), 25);
-    EXPECT_EQ(servers(share_for_nothing, 1), 1) << "then a warp of each other block flushes";
-    EXPECT_EQ(servers(share_for_nothing, 1, 0, 1), 0) << "a lone block works";
+    EXPECT_EQ(servers(share_for_flushers, 1), 1);
+    EXPECT_EQ(servers(share_for_flushers, 1, 0, 1), 0) << "a lone block works";
+    EXPECT_THROW(servers(share_for_nothing, 1, 0, 1), usage_error) << "what asks for a server gets one";
     pe_outline checked{device_kind::checked, "checked:1", {}};
     checked.server_share = 0.5;
     options o;
