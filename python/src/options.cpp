@@ -31,7 +31,8 @@ void make_options(options* made, std::string devices, std::uint64_t seed, double
 }
 
 options with_blocks(options job, int blocks) {
-    job.cpu_threads = job.checked_blocks = job.gpu_blocks = blocks;
+    job.gpu_blocks = blocks;
+    if (blocks != 0) job.cpu_threads = job.checked_blocks = blocks;
     return job;
 }
 
@@ -49,8 +50,10 @@ void register_options(nb::module_& module) {
                         "Devices, seed, deadline and memory of a run, and whether its report has samples.")
         .def("__init__", &make_options, "devices"_a, "seed"_a, "timeout_seconds"_a, "progress"_a, "buffer_bytes"_a,
              "meter"_a.none(), "timeline"_a.none())
-        .def("with_blocks", &with_blocks, "blocks"_a,
-             "The same for so many blocks on each device: threads of a CPU device, blocks of a GPU.");
+        .def(
+            "with_blocks", &with_blocks, "blocks"_a,
+            "The same for so many blocks on each device: threads of a CPU device, blocks of a GPU. 0: as many as a GPU "
+            "holds, and as usual on CPU devices.");
     module.attr("default_buffer_bytes") = options{}.buffer_bytes;
 }
 

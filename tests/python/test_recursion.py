@@ -10,8 +10,10 @@ import laneway as lw
 import numpy as np
 import pytest
 from conftest import Run
-from laneway.programs.recursion import TREES
+from laneway.arguments import BUFFER_BYTES
+from laneway.programs.recursion import TREES, find_fibonacci
 from laneway.references import recursion as references
+from laneway.workspace import Workspace
 
 DEVICES = ["cpu:1", "cpu:2", "checked:1"]
 
@@ -233,6 +235,12 @@ def test_the_study_by_width_meets_full_channels() -> None:
     assert (wide.yields, wide.stalls) == (0, 0)
     assert narrow.yields > 0
     assert narrow.stalls > 0
+
+
+def test_a_workspace_of_no_number_of_blocks_has_those_of_its_devices() -> None:
+    """The study asks for all blocks of a GPU so."""
+    with Workspace("cpu:1", 1, 60, False, BUFFER_BYTES, blocks=0) as workspace:
+        assert find_fibonacci(workspace, 10, 1, 0, 0, "each").value == 55
 
 
 def test_the_study_compares_who_decides() -> None:
