@@ -240,7 +240,7 @@ def test_the_study_by_width_meets_full_channels() -> None:
 def test_a_workspace_of_no_number_of_blocks_has_those_of_its_devices() -> None:
     """The study asks for all blocks of a GPU so."""
     with Workspace("cpu:1", 1, 60, False, BUFFER_BYTES, blocks=0) as workspace:
-        assert find_fibonacci(workspace, 10, 1, 0, 0, "each").value == 55
+        assert find_fibonacci(workspace, 10, 1, 0, 2**20, "each").value == 55
 
 
 def test_the_study_compares_who_decides() -> None:
