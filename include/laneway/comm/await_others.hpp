@@ -5,6 +5,11 @@
 
 namespace laneway {
 
+/// Looks from one turn to the next of lanes that are assisted: the warp that assists may be at a function of a user's
+/// that computes for long.
+template <class Ctx>
+inline constexpr unsigned looks_a_turn = Ctx::warp_lanes >= 32 ? 2048 : 64;
+
 /// How lanes wait for others.
 struct waiting_rules {
     bool leaves_turns = true;   ///< to other warps, where they take some
@@ -23,9 +28,7 @@ requires std::is_invocable_v<Site>
 [[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, Site&& site, Done&& done, Turn&& turn,
                                              const waiting_rules& rules = {}) {
     // Who is assisted only looks, less often the longer it takes: tens of thousands of lanes that look as fast as they
-    // can, each at a word of its own, take the memory from the warps whose work they wait for. But now and then it
-    // takes a turn, as the warp that assists may be at a function of a user's that computes for long.
-    constexpr unsigned looks_a_turn = Ctx::warp_lanes >= 32 ? 2048 : 64;
+    // can, each at a word of its own, take the memory from the warps whose work they wait for.
     bounded_spin spin(rules.assisted ? 9 : 2);
     unsigned looks = 0, turns = 0;
     while (!done()) {
@@ -33,7 +36,7 @@ requires std::is_invocable_v<Site>
         if (Ctx::warp_lanes >= 32 && !rules.assisted && ++looks % 8 != 0) continue;
         bool worked = false;
         status going = status::ok;
-        const bool only_looks = rules.assisted && ++looks % looks_a_turn != 0;
+        const bool only_looks = rules.assisted && ++looks % looks_a_turn<Ctx> != 0;
         if (!only_looks && (!rules.leaves_turns || !out.others_take_turns(ctx))) {
             const lane_mask together = ctx.converged();
             worked = turn(together);

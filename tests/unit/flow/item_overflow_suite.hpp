@@ -107,29 +107,37 @@ protected:
         item_worklist<branching_application> list;
     };
 
-    /// Returns how much the host has kept in all.
-    std::uint64_t run_all(const std::vector<branching>& shapes) {
-        std::uint64_t overflowed = 0;
+    /// Calls `body(runtime, seed)` for some rounds, with a runtime for each.
+    template <class Body>
+    static void with_runtimes(Body&& body) {
         every_fourth_round(
             GetParam(),
             [&](const options& chosen) {
                 options o = chosen;
                 if (!is_checked(GetParam())) o.timeout_seconds = 60;
                 runtime rt(o);
-                const bool fused = o.seed % 2 == 0, priorities = o.seed % 4 < 2;
-                for (const branching& shape : shapes) {
-                    for (const bool travels : {false, true}) {
-                        SCOPED_TRACE(std::to_string(shape.n_parts) + " parts, " + std::to_string(shape.made_by_part) +
-                                     " by each" + (travels ? ", travelling" : "") + (fused ? "" : ", in waves") +
-                                     (priorities ? ", priorities" : ""));
-                        job one(rt, shape, travels, no_room(fused, priorities));
-                        for (int run = 0; run < 2; ++run) one.run();
-                        overflowed += one.list.work().overflowed;
-                        EXPECT_LE(one.list.work().overflowed, one.list.work().spilled);
-                    }
-                }
+                body(rt, o.seed);
             },
             4);
+    }
+
+    /// Returns how much the host has kept in all.
+    std::uint64_t run_all(const std::vector<branching>& shapes) {
+        std::uint64_t overflowed = 0;
+        with_runtimes([&](runtime& rt, std::uint64_t seed) {
+            const bool fused = seed % 2 == 0, priorities = seed % 4 < 2;
+            for (const branching& shape : shapes) {
+                for (const bool travels : {false, true}) {
+                    SCOPED_TRACE(std::to_string(shape.n_parts) + " parts, " + std::to_string(shape.made_by_part) +
+                                 " by each" + (travels ? ", travelling" : "") + (fused ? "" : ", in waves") +
+                                 (priorities ? ", priorities" : ""));
+                    job one(rt, shape, travels, no_room(fused, priorities));
+                    for (int run = 0; run < 2; ++run) one.run();
+                    overflowed += one.list.work().overflowed;
+                    EXPECT_LE(one.list.work().overflowed, one.list.work().spilled);
+                }
+            }
+        });
         return overflowed;
     }
 };
@@ -151,37 +159,31 @@ TEST_P(item_overflow_test, SoDoLongChains) { (void)run_all({{1, 1, 60}}); }
 
 // A run that does nothing, one that leaves much with the host, and one that fails, again and again.
 TEST_P(item_overflow_test, ShortRunsFollowEachOther) {
-    every_fourth_round(
-        GetParam(),
-        [&](const options& chosen) {
-            options o = chosen;
-            if (!is_checked(GetParam())) o.timeout_seconds = 60;
-            runtime rt(o);
-            const bool fused = o.seed % 2 == 0;
-            item_worklist_options little = no_room(fused, false);
-            little.overflow_items = 4;
-            for (int round = 0; round < (is_checked(GetParam()) ? 2 : 20); ++round) {
-                SCOPED_TRACE(fused ? "one run" : "waves");
-                job one(rt, {1, 40, 1}, round % 2 != 0, no_room(fused, false));
-                (void)run_items(rt, one.list);
-                EXPECT_EQ(one.list.work().done, 0u);
-                one.run();
-                job failing(rt, {1, 300, 2}, false, little);
-                failing.list.start_with(0, {{2}});
-                bool failed = false;
-                try {
-                    (void)run_items(rt, failing.list);
-                } catch (const full_worklist&) {
-                    failed = true;
-                }
-                // A GPU's blocks may be fast enough to find room for all.
-                EXPECT_TRUE(failed || GetParam().starts_with("cuda"));
-                failing.list.start_with(0, {{0}});
+    with_runtimes([&](runtime& rt, std::uint64_t seed) {
+        const bool fused = seed % 2 == 0;
+        item_worklist_options little = no_room(fused, false);
+        little.overflow_items = 4;
+        for (int round = 0; round < (is_checked(GetParam()) ? 2 : 20); ++round) {
+            SCOPED_TRACE(fused ? "one run" : "waves");
+            job one(rt, {1, 40, 1}, round % 2 != 0, no_room(fused, false));
+            (void)run_items(rt, one.list);
+            EXPECT_EQ(one.list.work().done, 0u);
+            one.run();
+            job failing(rt, {1, 300, 2}, false, little);
+            failing.list.start_with(0, {{2}});
+            bool failed = false;
+            try {
                 (void)run_items(rt, failing.list);
-                EXPECT_EQ(failing.list.work().done, 1u);
+            } catch (const full_worklist&) {
+                failed = true;
             }
-        },
-        4);
+            // A GPU's blocks may be fast enough to find room for all.
+            EXPECT_TRUE(failed || GetParam().starts_with("cuda"));
+            failing.list.start_with(0, {{0}});
+            (void)run_items(rt, failing.list);
+            EXPECT_EQ(failing.list.work().done, 1u);
+        }
+    });
 }
 
 LANEWAY_ON_DEVICES(item_overflow_test, device_lists());

@@ -94,7 +94,11 @@ public:
             return holds || --looks <= 0;
         };
         const status waited = wait_together(ctx, mask, site, is_over, [&] {
-            if (assisted_ || once(ctx, mask, [&] { return std::uint32_t{out_.others_take_turns(ctx)}; }) != 0) return;
+            const auto leaves_turns = [&] {  // the lane that looks says so for all
+                const bool only_looks = assisted_ && static_cast<unsigned>(looks) % looks_a_turn<Ctx> != 0;
+                return std::uint32_t{only_looks || out_.others_take_turns(ctx)};
+            };
+            if (once(ctx, mask, leaves_turns) != 0) return;
             (void)turn(ctx, mask);
             (void)out_.help(ctx, mask);  // the wait sees the end itself
         });
